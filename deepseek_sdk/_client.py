@@ -1,0 +1,251 @@
+"""The seam: openai's clients with `request()` overridden, and nothing else of what they do."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self
+
+import openai
+from typing_extensions import override
+
+from deepseek_sdk._call import CallOptions, checked_options
+from deepseek_sdk._clock import UNSET, Deadlines, Unset
+from deepseek_sdk._family import Family
+from deepseek_sdk._headers import raw_mode
+from deepseek_sdk._pipeline import finish
+from deepseek_sdk._report import attached, blaming
+from deepseek_sdk._validate import check_api_key, check_base_url
+from deepseek_sdk._version import __version__
+from deepseek_sdk._wire import RESPONSE, SupervisedClient, stream_response, whole_response
+from deepseek_sdk.backends.deepseek import guarded_path, request_url
+from deepseek_sdk.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from openai._models import FinalRequestOptions
+
+    from deepseek_sdk._call import Plain, Priority
+
+__all__ = ["DEFAULT_BASE_URL", "AsyncClient", "Client"]
+
+DEFAULT_BASE_URL = "https://api.deepseek.com"
+
+# What openai takes as proof of identity besides a key; with one of these none is needed.
+_OTHER_CREDENTIALS = ("admin_api_key", "workload_identity", "provider")
+
+
+class _Shared:
+    """What both colours have in common."""
+
+    _family: Family
+    _own: CallOptions
+
+    if TYPE_CHECKING:
+        base_url: Any
+        max_retries: int
+
+    def _adopt(self, family: Family | None, own: CallOptions, openai_options: dict[str, Any]) -> None:
+        """Finish construction: take what is shared, and undo what openai read from OPENAI_* variables."""
+        self._family = family or Family()
+        self._own = own
+        for name in ("organization", "project", "webhook_secret", "admin_api_key"):
+            setattr(self, name, openai_options.get(name))
+        self._custom_headers = openai_options.get("default_headers") or {}
+        self._ambient_authorizations: frozenset[str] = frozenset()
+
+    def copy(
+        self,
+        *,
+        deadlines: Deadlines | None = None,
+        plain: Plain | Unset = UNSET,
+        session_id: str | None | Unset = UNSET,
+        priority: Priority | None | Unset = UNSET,
+        **openai_options: Any,
+    ) -> Self:
+        """
+        Make a child that shares connections and everything learnt, with some options changed.
+
+        Args:
+            deadlines: The clocks; fields that are not given stay as they are.
+            plain: How plain calls are read: "auto", "stream" or "direct".
+            session_id: The conversation its calls belong to.
+            priority: "realtime" or "batch".
+            **openai_options: What `openai.OpenAI.copy()` takes.
+
+        Returns:
+            The child.
+        """
+        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority).over(self._own)
+        extra = {**openai_options.pop("_extra_kwargs", {}), "_family": self._family, "_own": own}
+        return super().copy(**openai_options, _extra_kwargs=extra)  # type: ignore[misc,no-any-return]
+
+    with_options = copy
+
+    @property
+    def user_agent(self) -> str:
+        """Name this library, and the client it is built on."""
+        return f"deepseek-sdk/{__version__} OpenAI/Python {openai.__version__}"
+
+    def _at_home(self, options: FinalRequestOptions) -> FinalRequestOptions:
+        """Send account data to the root, wherever the base URL points."""
+        url = request_url(self.base_url, options.url, None)
+        return options if url == options.url else options.model_copy(update={"url": url})
+
+
+def _own_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:
+    return checked_options(given if deadlines is None else {**given, "deadlines": deadlines})
+
+
+def _credentials(api_key: Any, base_url: Any, openai_options: dict[str, Any]) -> dict[str, Any]:
+    """Resolve key and endpoint from arguments and DEEPSEEK_* variables, and check them."""
+    if openai_options.get("provider") is not None:
+        return {}
+    if base_url is None or isinstance(base_url, openai.NotGiven):
+        base_url = os.environ.get("DEEPSEEK_BASE_URL") or DEFAULT_BASE_URL
+    check_base_url(base_url)
+    if api_key is None:
+        api_key = os.environ.get("DEEPSEEK_API_KEY") or None
+    if api_key is not None:
+        check_api_key(api_key)
+    is_required = openai_options.get("_enforce_credentials", True)
+    if not api_key and is_required and not any(openai_options.get(name) for name in _OTHER_CREDENTIALS):
+        message = "there is no key: pass api_key=... or set the environment variable DEEPSEEK_API_KEY"
+        raise ConfigurationError(message)
+    # An empty string is kept apart from None, for which openai would look at OPENAI_API_KEY.
+    return {"api_key": api_key or "", "base_url": base_url}
+
+
+class Client(_Shared, openai.OpenAI):
+    """
+    `openai.OpenAI` for DeepSeek: every call works as before, and is supervised.
+
+        Client()                                    key from DEEPSEEK_API_KEY
+        Client(deadlines=Deadlines(first_token=8))  a clock that keep-alives cannot put off
+        Client(plain="stream")                      plain calls are folded from a stream
+
+    One client serves any number of threads.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: Any = None,
+        base_url: Any = None,
+        http_client: Any = None,
+        deadlines: Deadlines | None = None,
+        plain: Plain | Unset = UNSET,
+        session_id: str | None | Unset = UNSET,
+        priority: Priority | None | Unset = UNSET,
+        _family: Family | None = None,
+        _own: CallOptions | None = None,
+        **openai_options: Any,
+    ) -> None:
+        """
+        Make a client. Nothing is sent and no socket is opened.
+
+        Args:
+            api_key: The key, or a function that returns it; else DEEPSEEK_API_KEY.
+            base_url: The endpoint; else DEEPSEEK_BASE_URL, else https://api.deepseek.com.
+            http_client: An HTTP client of your own.
+            deadlines: The clocks of every call.
+            plain: How plain calls are read upstream: "auto" (the default), "stream" or "direct".
+            session_id: The conversation the calls belong to.
+            priority: "realtime" or "batch".
+            **openai_options: Every other keyword of `openai.OpenAI`.
+
+        Raises:
+            ConfigurationError: An argument cannot be used; the message names it.
+        """
+        own = _own or _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
+        arguments = {**openai_options, **_credentials(api_key, base_url, openai_options)}
+        http_client = http_client or _default_http_client(openai_options)
+        openai.OpenAI.__init__(self, http_client=http_client, **arguments)
+        self._adopt(_family, own, openai_options)
+
+    @override
+    def request(  # type: ignore[override]
+        self, cast_to: Any, options: FinalRequestOptions, *, stream: bool = False, stream_cls: Any = None
+    ) -> Any:
+        """Send a request, as openai's resources ask for it; guarded surfaces go through the pipeline."""
+        path = guarded_path(options.method, options.url)
+        if path is None:
+            return super().request(cast_to, self._at_home(options), stream=stream, stream_cls=stream_cls)
+        cast_to = self._maybe_override_cast_to(cast_to, options)
+        send = partial(super().request, RESPONSE, stream=True)
+        call = self._family.admit(self, send, options, path=path, is_stream=stream, own=self._own)
+        with blaming(call.record):
+            reply = finish(self._family.proceed(call))
+            response = stream_response(reply, raw_mode(options), is_async=False) if stream else None
+            response = response or whole_response(reply, raw_mode(options), finish(reply.gather()))
+            answer = self._process_response(
+                cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
+            )
+        return attached(answer, call.record)
+
+
+class AsyncClient(_Shared, openai.AsyncOpenAI):
+    """
+    `openai.AsyncOpenAI` for DeepSeek: every call works as before, and is supervised.
+
+        AsyncClient()                                    key from DEEPSEEK_API_KEY
+        AsyncClient(deadlines=Deadlines(first_token=8))  a clock that keep-alives cannot put off
+
+    It runs on asyncio and on trio.
+    """
+
+    def __init__(
+        self,
+        *,
+        api_key: Any = None,
+        base_url: Any = None,
+        deadlines: Deadlines | None = None,
+        plain: Plain | Unset = UNSET,
+        session_id: str | None | Unset = UNSET,
+        priority: Priority | None | Unset = UNSET,
+        _family: Family | None = None,
+        _own: CallOptions | None = None,
+        **openai_options: Any,
+    ) -> None:
+        """
+        Make a client. Nothing is sent and no socket is opened.
+
+        Args:
+            api_key: The key, or a coroutine function that returns it; else DEEPSEEK_API_KEY.
+            base_url: The endpoint; else DEEPSEEK_BASE_URL, else https://api.deepseek.com.
+            deadlines: The clocks of every call.
+            plain: How plain calls are read upstream: "auto" (the default), "stream" or "direct".
+            session_id: The conversation the calls belong to.
+            priority: "realtime" or "batch".
+            **openai_options: Every other keyword of `openai.AsyncOpenAI`.
+
+        Raises:
+            ConfigurationError: An argument cannot be used; the message names it.
+        """
+        own = _own or _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
+        openai.AsyncOpenAI.__init__(self, **{**openai_options, **_credentials(api_key, base_url, openai_options)})
+        self._adopt(_family, own, openai_options)
+
+    @override
+    async def request(  # type: ignore[override]
+        self, cast_to: Any, options: FinalRequestOptions, *, stream: bool = False, stream_cls: Any = None
+    ) -> Any:
+        """Send a request, as openai's resources ask for it; guarded surfaces go through the pipeline."""
+        path = guarded_path(options.method, options.url)
+        if path is None:
+            return await super().request(cast_to, self._at_home(options), stream=stream, stream_cls=stream_cls)
+        cast_to = self._maybe_override_cast_to(cast_to, options)
+        send = partial(super().request, RESPONSE, stream=True)
+        call = self._family.admit(self, send, options, path=path, is_stream=stream, own=self._own)
+        with blaming(call.record):
+            reply = await self._family.proceed(call)
+            response = stream_response(reply, raw_mode(options), is_async=True) if stream else None
+            response = response or whole_response(reply, raw_mode(options), await reply.gather())
+            answer = await self._process_response(
+                cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
+            )
+        return attached(answer, call.record)
+
+
+def _default_http_client(openai_options: dict[str, Any]) -> SupervisedClient:
+    timeout = openai_options.get("timeout", openai.NOT_GIVEN)
+    return SupervisedClient() if isinstance(timeout, openai.NotGiven) else SupervisedClient(timeout=timeout)

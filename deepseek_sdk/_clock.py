@@ -1,0 +1,184 @@
+"""The four clocks of a call, as decisions: no clock is read here, every instant is an argument."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from enum import Enum
+from math import inf
+from typing import TYPE_CHECKING, Literal
+
+from deepseek_sdk.errors import DeadlineError, FirstTokenTimeout, StallTimeout, TotalTimeout
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+__all__ = ["UNSET", "Clock", "Deadlines", "Limits", "Unset", "effective_limits"]
+
+# openai's default timeout has this read limit; a program that kept it did not ask for one.
+OPENAI_DEFAULT_READ = 600.0
+SILENCE = 120.0
+FIRST_TOKEN, FIRST_TOKEN_THINKING, STALL = 8.0, 30.0, 15.0
+
+
+class Unset(Enum):
+    """The type of `UNSET`: a value that was not given, where None would mean "off"."""
+
+    UNSET = "unset"
+
+    def __repr__(self) -> str:
+        return "UNSET"
+
+
+UNSET: Literal[Unset.UNSET] = Unset.UNSET
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deadlines:
+    """
+    How long a call may take, in seconds; None switches a clock off, what is not given keeps its default.
+
+        Deadlines(first_token=8)      content, reasoning or a tool call within 8 s of each attempt's start
+        Deadlines(stall=15)           after that never silent for 15 s; keep-alives do not count
+        Deadlines(connect=5)          TCP and TLS within 5 s
+        Deadlines(total=60)           the whole call, retries and all, within 60 s
+        Deadlines(stall=None)         a stall is never cut
+
+    *first_token* and *stall* need a stream to look at: where one of them is given, plain calls are read as one.
+    """
+
+    connect: float | None | Unset = UNSET
+    first_token: float | None | Unset = UNSET
+    stall: float | None | Unset = UNSET
+    total: float | None | Unset = UNSET
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            _check_seconds(field.name, getattr(self, field.name))
+
+    @property
+    def needs_stream(self) -> bool:
+        """Whether a clock is set that only a streamed answer can be held to."""
+        return any(isinstance(value, (int, float)) for value in (self.first_token, self.stall))
+
+    def over(self, other: Deadlines) -> Deadlines:
+        """
+        Lay these deadlines over others.
+
+        Args:
+            other: Where to take what is not given here.
+
+        Returns:
+            Both together.
+        """
+        pairs = {field.name: (getattr(self, field.name), getattr(other, field.name)) for field in fields(self)}
+        return Deadlines(**{name: theirs if ours is UNSET else ours for name, (ours, theirs) in pairs.items()})
+
+
+def _check_seconds(name: str, value: object) -> None:
+    if value is None or value is UNSET:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        message = f"{name} must be a number of seconds or None, not {value!r}"
+        raise TypeError(message)
+    if not value > 0:
+        message = f"{name} must be above 0 seconds (None switches it off), not {value!r}"
+        raise ValueError(message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What holds for one attempt: seconds, `inf` where there is no limit."""
+
+    first_token: float
+    stall: float
+    total: float = inf
+
+
+def effective_limits(
+    deadlines: Deadlines, *, read_timeout: float | None, is_direct: bool, is_thinking: bool, can_move_on: bool
+) -> Limits:
+    """
+    Decide what holds for a call.
+
+    Args:
+        deadlines: What the client and the call asked for.
+        read_timeout: The `read` part of openai's *timeout*, in seconds; None means no limit.
+        is_direct: The answer is read whole, so there is no token to wait for.
+        is_thinking: The model reasons before it answers.
+        can_move_on: Something could take over: only then are the clocks short by default.
+
+    Returns:
+        The limits.
+    """
+    silence = SILENCE if read_timeout == OPENAI_DEFAULT_READ else _or_inf(read_timeout)
+    first_token, stall = _or_inf(read_timeout), silence
+    if can_move_on:
+        first_token = min(first_token, FIRST_TOKEN_THINKING if is_thinking else FIRST_TOKEN)
+        stall = min(stall, STALL)
+    if not is_direct:
+        first_token = _choose(deadlines.first_token, first_token)
+        stall = _choose(deadlines.stall, stall)
+    return Limits(first_token=first_token, stall=stall, total=_choose(deadlines.total, inf))
+
+
+def _or_inf(seconds: float | None) -> float:
+    return inf if seconds is None else seconds
+
+
+def _choose(given: float | None | Unset, default: float) -> float:
+    return default if isinstance(given, Unset) else _or_inf(given)
+
+
+def is_thinking(body: Mapping[str, Any]) -> bool:
+    """
+    Say whether a request lets the model think.
+
+    Args:
+        body: The request.
+
+    Returns:
+        True unless thinking is switched off: the service thinks by default.
+    """
+    thinking = body.get("thinking")
+    return not (isinstance(thinking, dict) and thinking.get("type") == "disabled")
+
+
+class Clock:
+    """
+    The clocks of one attempt.
+
+    Attributes:
+        at: The instant at which the next of them runs out.
+    """
+
+    __slots__ = ("_is_answering", "_limits", "_total_at", "at")
+
+    def __init__(self, limits: Limits, *, call_started: float, now: float) -> None:
+        self._limits = limits
+        self._total_at = call_started + limits.total
+        self._is_answering = False
+        self.at = min(now + limits.first_token, self._total_at)
+
+    def progress(self, now: float) -> None:
+        """
+        Note that something of the answer arrived.
+
+        Args:
+            now: When.
+        """
+        self._is_answering = True
+        self.at = min(now + self._limits.stall, self._total_at)
+
+    def expired(self) -> tuple[type[DeadlineError], float]:
+        """
+        Name the clock that ran out at *at*.
+
+        Returns:
+            The error to raise, and the limit in seconds.
+        """
+        if self.at == self._total_at:
+            return TotalTimeout, self._limits.total
+        if self._is_answering:
+            return StallTimeout, self._limits.stall
+        return FirstTokenTimeout, self._limits.first_token

@@ -1,0 +1,132 @@
+"""What a client shares with its children: the pipeline and everything that lives longer than a call."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING, Any
+
+import openai
+
+from deepseek_sdk._call import UNSET, Call, CallOptions, current_options
+from deepseek_sdk._clock import effective_limits, is_thinking
+from deepseek_sdk._headers import options_in, without_own
+from deepseek_sdk._io import AsyncIO, Background, SyncIO
+from deepseek_sdk._pipeline import compose
+from deepseek_sdk._record import Record
+from deepseek_sdk._validate import request_problem
+from deepseek_sdk._wire import Watchdog, stub_response
+from deepseek_sdk.backends.wire import Endpoint, StreamSupport, answer
+from deepseek_sdk.errors import InvalidRequestError
+from deepseek_sdk.stages import default_stages
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from openai._models import FinalRequestOptions
+
+__all__ = ["Family"]
+
+
+class Family:
+    """Shared by a client and every child that `with_options()` makes of it."""
+
+    def __init__(self) -> None:
+        self.background = Background()
+        self.watchdog = Watchdog()
+        self.support = StreamSupport()
+        self.proceed = compose(default_stages(), answer)
+
+    def admit(
+        self,
+        client: openai.OpenAI | openai.AsyncOpenAI,
+        send: Callable[..., Any],
+        options: FinalRequestOptions,
+        *,
+        path: str,
+        is_stream: bool,
+        own: CallOptions,
+    ) -> Call:
+        """
+        Make a call of a request.
+
+        Args:
+            client: The client that was asked.
+            send: Its way of sending.
+            options: The request, as openai made it.
+            path: Which guarded surface it is for.
+            is_stream: The caller asked for a stream.
+            own: The client's own call options.
+
+        Returns:
+            The call.
+
+        Raises:
+            InvalidRequestError: No server could accept it.
+        """
+        body = _body_of(options)
+        headers = options.headers if isinstance(options.headers, dict) else {}
+        chosen = _chosen(client, headers, own)
+        _check(client, path, body)
+        is_direct = not is_stream and _reads_whole(chosen)
+        wire_options = options.model_copy(update={"headers": without_own(client._custom_headers, headers)})  # noqa: SLF001
+        endpoint = Endpoint(name="default", client=client, send=send, options=wire_options, support=self.support)
+        session_id = None if chosen.session_id is UNSET else chosen.session_id
+        return Call(
+            body=body,
+            path=path,
+            is_stream=is_stream,
+            is_direct=is_direct,
+            limits=_limits(client, options, body, chosen, is_direct=is_direct),
+            options=chosen,
+            record=Record(started=time.monotonic(), session_id=session_id),
+            io=self._io(client),
+            upstream=endpoint,
+            max_retries=options.get_max_retries(client.max_retries),
+        )
+
+    def _io(self, client: openai.OpenAI | openai.AsyncOpenAI) -> SyncIO | AsyncIO:
+        is_sync = isinstance(client, openai.OpenAI)
+        return SyncIO(self.background, self.watchdog) if is_sync else AsyncIO(self.background)
+
+
+def _body_of(options: FinalRequestOptions) -> dict[str, Any]:
+    body = options.json_data if isinstance(options.json_data, dict) else {}
+    return {**body, **options.extra_json} if options.extra_json else body
+
+
+def _chosen(
+    client: openai.OpenAI | openai.AsyncOpenAI, headers: Mapping[str, Any], own: CallOptions
+) -> CallOptions:
+    """Lay headers over the context over the client: the nearest to the call wins."""
+    context = current_options()
+    chosen = own if context is None else context.over(own)
+    defaults = client._custom_headers  # noqa: SLF001
+    return options_in({**defaults, **headers}).over(chosen) if defaults or headers else chosen
+
+
+def _check(client: openai.OpenAI | openai.AsyncOpenAI, path: str, body: Mapping[str, Any]) -> None:
+    if problem := request_problem(path, body):
+        param, message = problem
+        raise InvalidRequestError(message, param=param, response=stub_response(400, str(client.base_url)))
+
+
+def _reads_whole(options: CallOptions) -> bool:
+    """Decide how a plain answer is read: whole costs least, a stream is what clocks need."""
+    if options.plain == "direct" or options.plain == "stream":
+        return options.plain == "direct"
+    return options.priority == "batch" or not options.deadlines.needs_stream
+
+
+def _limits(
+    client: openai.OpenAI | openai.AsyncOpenAI,
+    options: FinalRequestOptions,
+    body: Mapping[str, Any],
+    chosen: CallOptions,
+    *,
+    is_direct: bool,
+) -> Any:
+    timeout = client.timeout if isinstance(options.timeout, openai.NotGiven) else options.timeout
+    read = getattr(timeout, "read", timeout)
+    return effective_limits(
+        chosen.deadlines, read_timeout=read, is_direct=is_direct, is_thinking=is_thinking(body), can_move_on=False
+    )

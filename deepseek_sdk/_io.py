@@ -1,0 +1,368 @@
+"""`call.io`: time, concurrency and the wire, in the colour of the caller. All that a stage may await besides `proceed`."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import contextvars
+import logging
+import queue
+import threading
+import time
+from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
+
+import anyio
+import sniffio
+
+from deepseek_sdk._pipeline import finish
+from deepseek_sdk._wire import AsyncUpstream, CancelToken, SyncUpstream, Upstream, Watchdog
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Coroutine
+    from concurrent.futures import Future
+
+__all__ = ["IO", "AsyncIO", "Background", "Branch", "SyncIO"]
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+_log = logging.getLogger("deepseek_sdk")
+
+
+class Branch(Protocol[T_co]):
+    """One of several things to do at once; it must use the `io` it is given."""
+
+    def __call__(self, io: IO) -> Coroutine[Any, Any, T_co]:
+        """Start."""
+        ...
+
+
+class IO(Protocol):
+    """What a stage may await. Instants are of the monotonic clock, durations are seconds."""
+
+    @property
+    def is_async(self) -> bool:
+        """Whether the caller runs an event loop."""
+        ...
+
+    def now(self) -> float:
+        """Tell the time."""
+        ...
+
+    async def sleep(self, seconds: float) -> None:
+        """Wait."""
+        ...
+
+    async def offload(self, work: Callable[..., T], *args: Any) -> T:
+        """Run work that blocks or computes: off the event loop, or here where there is none."""
+        ...
+
+    async def wait(self, future: Future[T], timeout: float | None = None) -> T:
+        """
+        Wait for a future that someone else completes. Giving up, or being cancelled, leaves it alone.
+
+        Raises:
+            TimeoutError: It took longer than *timeout* seconds.
+        """
+        ...
+
+    async def race(self, *branches: Branch[T], discard: Callable[[T], Awaitable[None]] | None = None) -> tuple[int, T]:
+        """
+        Do several things at once and take the first result; the others are cancelled.
+
+        Args:
+            *branches: What to do.
+            discard: Disposes of a result that came too late.
+
+        Returns:
+            The index of the branch that won, and its result.
+
+        Raises:
+            Exception: The first error, where every branch failed.
+        """
+        ...
+
+    def spawn(self, branch: Branch[None]) -> bool:
+        """
+        Do something in the background.
+
+        Returns:
+            False where too much is going on already: it was not started.
+        """
+        ...
+
+    async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
+        """Send a request and wait for the headers; see `_wire.upstream`."""
+        ...
+
+
+class Background:
+    """Counts and holds background work, at most *limit* at a time, shared by a client and its children."""
+
+    def __init__(self, limit: int = 64) -> None:
+        self._limit = limit
+        self._running: dict[object, object] = {}
+        self._lock = threading.Lock()
+
+    def admit(self) -> object | None:
+        """
+        Ask for a place.
+
+        Returns:
+            A ticket for it, or None where there is none.
+        """
+        with self._lock:
+            if len(self._running) >= self._limit:
+                return None
+            ticket = object()
+            self._running[ticket] = None
+            return ticket
+
+    def hold(self, ticket: object, work: object) -> None:
+        """
+        Keep work alive: asyncio has only weak references to its tasks.
+
+        Args:
+            ticket: Its place.
+            work: What runs there.
+        """
+        with self._lock:
+            if ticket in self._running:
+                self._running[ticket] = work
+
+    def leave(self, ticket: object) -> None:
+        """
+        Give a place back.
+
+        Args:
+            ticket: It.
+        """
+        with self._lock:
+            self._running.pop(ticket, None)
+
+
+class SyncIO:
+    """The sync colour: everything happens on the caller's thread."""
+
+    is_async = False
+
+    def __init__(self, background: Background, watchdog: Watchdog, token: CancelToken | None = None) -> None:
+        self._background = background
+        self._watchdog = watchdog
+        self._token = token
+
+    now = staticmethod(time.monotonic)
+
+    async def sleep(self, seconds: float) -> None:
+        if self._token is None:
+            time.sleep(seconds)
+        elif not _is_pending(self._token.cancelled, seconds):
+            raise concurrent.futures.CancelledError
+
+    async def offload(self, work: Callable[..., T], *args: Any) -> T:
+        return work(*args)
+
+    async def wait(self, future: Future[T], timeout: float | None = None) -> T:
+        watched = {future} if self._token is None else {future, self._token.cancelled}
+        concurrent.futures.wait(watched, timeout, concurrent.futures.FIRST_COMPLETED)
+        if self._token is not None and self._token.cancelled.done() and not future.done():
+            raise concurrent.futures.CancelledError
+        return future.result(timeout=0)
+
+    async def race(self, *branches: Branch[T], discard: Callable[[T], Awaitable[None]] | None = None) -> tuple[int, T]:
+        race = _ThreadRace(self._background, self._watchdog, discard)
+        for index, branch in enumerate(branches):
+            race.start(index, branch)
+        try:
+            return race.winner(len(branches), self._token)
+        finally:
+            race.cancel()
+
+    def spawn(self, branch: Branch[None]) -> bool:
+        ticket = self._background.admit()
+        if ticket is None:
+            return False
+        io = SyncIO(self._background, self._watchdog)
+        work = (contextvars.copy_context().run, finish, _settled(self._background, ticket, branch, io))
+        threading.Thread(target=work[0], args=work[1:], name="deepseek-sdk-work", daemon=True).start()
+        return True
+
+    async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
+        return SyncUpstream.open(
+            call_upstream.client, call_upstream.send, options, until, token=self._token, watchdog=self._watchdog
+        )
+
+
+def _is_pending(future: Future[Any], seconds: float) -> bool:
+    return not concurrent.futures.wait({future}, seconds).done
+
+
+class _ThreadRace(Generic[T]):
+    """Branches on threads of their own; a loser's socket is shut down, so that it ends at once."""
+
+    def __init__(self, background: Background, watchdog: Watchdog, discard: Callable[[T], Awaitable[None]] | None) -> None:
+        self._background = background
+        self._watchdog = watchdog
+        self._discard = discard
+        self._tokens: list[CancelToken] = []
+        self._results: queue.SimpleQueue[tuple[int, T | None, BaseException | None]] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._is_over = False
+
+    def start(self, index: int, branch: Branch[T]) -> None:
+        token = CancelToken()
+        self._tokens.append(token)
+        io = SyncIO(self._background, self._watchdog, token)
+        context = contextvars.copy_context()
+        run = (self._run, index, branch, io)
+        threading.Thread(target=context.run, args=run, name="deepseek-sdk-race", daemon=True).start()
+
+    def _run(self, index: int, branch: Branch[T], io: SyncIO) -> None:
+        try:
+            value = finish(branch(io))
+        except BaseException as error:  # noqa: BLE001  the racing thread raises it
+            self._results.put((index, None, error))
+            return
+        with self._lock:
+            is_late = self._is_over
+            if not is_late:
+                self._results.put((index, value, None))
+        if is_late and self._discard is not None:
+            finish(_awaited(self._discard(value)))
+
+    def winner(self, count: int, token: CancelToken | None) -> tuple[int, T]:
+        if token is not None:
+            token.cancelled.add_done_callback(lambda _: self._results.put((-1, None, concurrent.futures.CancelledError())))
+        errors: list[BaseException] = []
+        while len(errors) < count:
+            index, value, error = self._results.get()
+            if error is None:
+                return index, value  # type: ignore[return-value]
+            errors.append(error)
+            if index < 0:
+                raise error
+        raise errors[0]
+
+    def cancel(self) -> None:
+        with self._lock:
+            self._is_over = True
+        for token in self._tokens:
+            token.cancel()
+        self._discard_rest()
+
+    def _discard_rest(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                _, value, error = self._results.get_nowait()
+                if error is None and self._discard is not None:
+                    finish(_awaited(self._discard(value)))  # type: ignore[arg-type]
+
+
+async def _settled(background: Background, ticket: object, branch: Branch[None], io: IO) -> None:
+    try:
+        await branch(io)
+    except Exception:
+        _log.warning("background work failed", exc_info=True)
+    finally:
+        background.leave(ticket)
+
+
+async def _awaited(awaitable: Awaitable[T]) -> T:
+    return await awaitable
+
+
+class AsyncIO:
+    """The async colour: on asyncio or trio."""
+
+    is_async = True
+
+    def __init__(self, background: Background) -> None:
+        self._background = background
+
+    now = staticmethod(time.monotonic)
+
+    async def sleep(self, seconds: float) -> None:
+        await anyio.sleep(seconds)
+
+    async def offload(self, work: Callable[..., T], *args: Any) -> T:
+        return await anyio.to_thread.run_sync(work, *args, abandon_on_cancel=True)
+
+    async def wait(self, future: Future[T], timeout: float | None = None) -> T:
+        if not future.done():
+            done = anyio.Event()
+            wake = _waker()
+            future.add_done_callback(lambda _: wake(done.set))
+            with anyio.fail_after(timeout):
+                await done.wait()
+        return future.result(timeout=0)
+
+    async def race(self, *branches: Branch[T], discard: Callable[[T], Awaitable[None]] | None = None) -> tuple[int, T]:
+        race = _TaskRace(self, discard)
+        async with anyio.create_task_group() as group:
+            for index, branch in enumerate(branches):
+                group.start_soon(race.run, index, branch, group.cancel_scope)
+        return race.winner()
+
+    def spawn(self, branch: Branch[None]) -> bool:
+        ticket = self._background.admit()
+        if ticket is None:
+            return False
+        self._background.hold(ticket, _start_detached(_settled(self._background, ticket, branch, self)))
+        return True
+
+    async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
+        return await AsyncUpstream.open(call_upstream.send, options, until)
+
+
+class _TaskRace(Generic[T]):
+    def __init__(self, io: AsyncIO, discard: Callable[[T], Awaitable[None]] | None) -> None:
+        self._io = io
+        self._discard = discard
+        self._won: list[tuple[int, T]] = []
+        self._errors: list[Exception] = []
+
+    async def run(self, index: int, branch: Branch[T], scope: anyio.CancelScope) -> None:
+        try:
+            value = await branch(self._io)
+        except Exception as error:  # noqa: BLE001  winner() raises it
+            self._errors.append(error)
+            return
+        if not self._won:
+            self._won.append((index, value))
+            scope.cancel()
+        elif self._discard is not None:
+            with anyio.CancelScope(shield=True):
+                await self._discard(value)
+
+    def winner(self) -> tuple[int, T]:
+        if self._won:
+            return self._won[0]
+        raise self._errors[0]
+
+
+def _waker() -> Callable[[Callable[[], None]], object]:
+    """Return how another thread wakes the event loop that runs now."""
+    if sniffio.current_async_library() == "trio":
+        import trio  # noqa: PLC0415  it is there, since it runs
+
+        return trio.lowlevel.current_trio_token().run_sync_soon
+    import asyncio  # noqa: PLC0415  a sync program need not load it
+
+    loop = asyncio.get_running_loop()
+
+    def wake(callback: Callable[[], None]) -> None:
+        # The loop may be gone by the time the future is done: then nobody waits.
+        with contextlib.suppress(RuntimeError):
+            loop.call_soon_threadsafe(callback)
+
+    return wake
+
+
+def _start_detached(work: Coroutine[Any, Any, None]) -> object:
+    if sniffio.current_async_library() == "trio":
+        import trio  # noqa: PLC0415
+
+        return trio.lowlevel.spawn_system_task(_awaited, work, context=contextvars.copy_context())
+    import asyncio  # noqa: PLC0415
+
+    return asyncio.get_running_loop().create_task(work)

@@ -1,0 +1,365 @@
+"""`Reply`: an answer in flight, whose source can be replaced before, or while, the caller reads it."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from deepseek_sdk._fold import Fold, unfold
+from deepseek_sdk._progress import Progress
+from deepseek_sdk._report import blame
+from deepseek_sdk._sse import DONE, Event, encode
+from deepseek_sdk._wire import ConnectionLost, DeadlineReached
+from deepseek_sdk.errors import MalformedResponseError, QueueTimeoutError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from deepseek_sdk._call import Call
+    from deepseek_sdk._clock import Clock
+    from deepseek_sdk._record import Attempt
+
+__all__ = ["Ending", "Hook", "Reply", "Rescuer", "Source", "Tap"]
+
+Ending = Literal["complete", "failed", "abandoned"]
+
+# What may be held back while an answer has not begun, so that another can take its place unseen.
+_PREAMBLE_EVENTS, _PREAMBLE_BYTES = 64, 256 * 1024
+# A complete answer may still be followed by its usage and [DONE]; a server that sends neither is not waited for longer.
+_TRAILER_S, _TRAILER_AFTER_USAGE_S = 1.0, 0.25
+
+
+class Source(Protocol):
+    """
+    Where an answer comes from.
+
+    Attributes:
+        response: An HTTP response that stands for it: status, headers, request.
+    """
+
+    response: Any
+
+    async def pull(self, until: float) -> list[Event] | None:
+        """
+        Wait for more.
+
+        Args:
+            until: The instant at which to give up.
+
+        Returns:
+            At least one event, or None at the end.
+
+        Raises:
+            DeadlineReached: Nothing came in time.
+            ConnectionLost: The transport failed.
+        """
+        ...
+
+    async def close(self, *, is_done: bool) -> None:
+        """Let go; *is_done* says that the answer is complete."""
+        ...
+
+    def abort(self) -> None:
+        """Let go without waiting, from any thread."""
+        ...
+
+    @property
+    def only_waited(self) -> bool:
+        """Whether keep-alives came and no event did."""
+        ...
+
+
+class Tap(Protocol):
+    """Sees every event on its way to the caller; must not change it."""
+
+    def __call__(self, event: Event) -> None:
+        """Look at an event."""
+        ...
+
+
+class Hook(Protocol):
+    """Learns, once, how an answer ended."""
+
+    def __call__(self, ending: Ending, error: BaseException | None) -> None:
+        """Take note; must not raise."""
+        ...
+
+
+class Rescuer(Protocol):
+    """May answer in the place of a source that failed."""
+
+    def __call__(self, reply: Reply, error: Exception) -> Awaitable[Reply | None]:
+        """Return another reply, or None to let the error stand."""
+        ...
+
+
+class _Leg:
+    """
+    What the stages below one rescuer left on a reply: it ends with the attempt, not with the call.
+
+    A rescuer gets the leg that was open when it was added; what is added later belongs to the stages above it.
+    """
+
+    __slots__ = ("hooks", "rescuer", "taps")
+
+    def __init__(self) -> None:
+        self.taps: list[Tap] = []
+        self.hooks: list[Hook] = []
+        self.rescuer: Rescuer | None = None
+
+    def end(self, ending: Ending, error: BaseException | None) -> None:
+        hooks, self.hooks = self.hooks, []
+        for hook in hooks:
+            hook(ending, error)
+
+
+class Reply:
+    """
+    An answer in flight.
+
+    Stages do not wrap it: they leave taps, hooks and rescuers on it.
+
+    Attributes:
+        call: The call it answers.
+        source: Where it comes from now.
+        progress: What has come of it from there.
+        has_shown: The caller has seen some of the answer, so another answer can no longer take its place.
+    """
+
+    def __init__(self, call: Call, source: Source, clock: Clock, attempt: Attempt) -> None:
+        self.call = call
+        self.source = source
+        self.progress = Progress(source.response)
+        self.has_shown = False
+        self._clock = clock
+        self._attempt = attempt
+        self._legs = [_Leg()]
+        self._taps: tuple[Tap, ...] = ()
+        self._held: list[Event] = []
+        self._failure: Exception | None = None
+        self._fold = Fold()
+        self._is_ended = False
+
+    def tap(self, tap: Tap) -> None:
+        """
+        Let something see every event.
+
+        Args:
+            tap: It.
+        """
+        self._legs[-1].taps.append(tap)
+        self._taps = self._all_taps()
+
+    def on_end(self, hook: Hook) -> None:
+        """
+        Let something learn how this ends: the attempt, for a stage inside the next rescuer, else the call.
+
+        Args:
+            hook: It.
+        """
+        self._legs[-1].hooks.append(hook)
+
+    def rescue_with(self, rescuer: Rescuer) -> None:
+        """
+        Let a stage answer in the place of what failed below it.
+
+        Args:
+            rescuer: Asked, innermost first, for each failure.
+        """
+        self._legs[-1].rescuer = rescuer
+        self._legs.append(_Leg())
+
+    async def next(self) -> list[Event]:
+        """
+        Wait for more of the answer.
+
+        Returns:
+            The next events, none at the end.
+
+        Raises:
+            openai.APIError: The answer failed, and nothing took its place.
+        """
+        while not self._is_ended:
+            if self._failure is not None:
+                await self._fail(self._failure)
+                continue
+            self._held += await self._advance()
+            if self._held and not self._is_holding():
+                break
+        return self._release()
+
+    async def next_bytes(self) -> bytes:
+        """
+        Wait for more of the answer, as bytes for openai's decoder.
+
+        Returns:
+            Whole events, none at the end.
+        """
+        events = await self.next()
+        return events[0].raw if len(events) == 1 else b"".join([event.raw for event in events])
+
+    async def gather(self) -> bytes:
+        """
+        Wait for all of the answer, as a plain call does; nothing is shown before, so anything can take its place.
+
+        Returns:
+            The JSON answer.
+        """
+        whole = b""
+        try:
+            while events := await self.next():
+                for event in events:
+                    if event.is_whole:
+                        whole = event.data
+                    elif not event.is_done:
+                        self._fold.add(event.json())
+        finally:
+            await self.close()
+        return whole or json.dumps(self._fold.answer()).encode()
+
+    async def close(self) -> None:
+        """Let go: at the end, keeping the connection for the next call; before it, telling the server to stop."""
+        is_done = self.progress.is_done
+        await self.source.close(is_done=is_done)
+        self._end("complete" if self.progress.is_complete else "abandoned", None)
+
+    def abandon(self) -> None:
+        """Let go without waiting: the caller has forgotten the answer."""
+        if not self._is_ended:
+            self.source.abort()
+            self._end("abandoned", None)
+
+    async def _advance(self) -> list[Event]:
+        """Take one batch from the source. A failure inside it waits until what came before it was handed on."""
+        try:
+            batch = await self._pull()
+        except Exception as error:  # noqa: BLE001  _fail() raises it, unless something takes over
+            self._failure = error
+            return []
+        events: list[Event] = []
+        try:
+            for event in batch:
+                events.append(self.progress.observe(event))
+        except Exception as error:  # noqa: BLE001
+            self._failure = error
+        self._note(events)
+        return events
+
+    async def _pull(self) -> list[Event]:
+        if self.progress.is_complete and self.progress.usage is not None and not self.call.is_stream:
+            return [DONE]
+        try:
+            batch = await self.source.pull(self._until())
+        except (DeadlineReached, ConnectionLost) as error:
+            if self.progress.is_complete:
+                return [DONE]
+            raise self._explain(error) from error.__cause__
+        return self._at_eof() if batch is None else self._suited(batch)
+
+    def _until(self) -> float:
+        if not self.progress.is_complete:
+            return self._clock.at
+        trailer = _TRAILER_S if self.progress.usage is None else _TRAILER_AFTER_USAGE_S
+        return min(self._clock.at, self.call.io.now() + trailer)
+
+    def _explain(self, error: DeadlineReached | ConnectionLost) -> Exception:
+        if isinstance(error, ConnectionLost):
+            return self.progress.interrupted(f"The connection broke: {error}")
+        kind, limit = self._clock.expired()
+        return kind(request=self.source.response.request, limit=limit, partial=self.progress.partial())
+
+    def _at_eof(self) -> list[Event]:
+        if self.progress.is_complete:
+            return [DONE]
+        if self.source.only_waited:
+            raise QueueTimeoutError(request=self.source.response.request, limit=None)
+        raise self.progress.interrupted("The answer ended without a finish_reason")
+
+    def _suited(self, batch: list[Event]) -> list[Event]:
+        """Take a whole answer apart for a caller that wants a stream."""
+        if not (batch[0].is_whole and self.call.is_stream):
+            return batch
+        try:
+            return [*map(encode, unfold(batch[0].json())), DONE]
+        except (ValueError, AttributeError, TypeError) as error:
+            raw = batch[0].data.decode(errors="replace")
+            reason = "The server sent a body that is no answer"
+            raise MalformedResponseError(reason, raw=raw, response=self.source.response) from error
+
+    def _note(self, events: list[Event]) -> None:
+        progress, now = self.progress, self.call.io.now()
+        if progress.has_token:
+            self._clock.progress(now)
+        elif now >= self._clock.at and self._failure is None:
+            self._failure = self._explain(DeadlineReached())
+        if self.call.record.times.first_answer is None:
+            self.call.record.note(self._attempt, progress, now)
+        for tap in self._taps:
+            for event in events:
+                tap(event)
+        if progress.is_done or (progress.is_complete and events and events[-1].is_whole):
+            progress.is_done = True
+            self._end("complete", None)
+
+    def _is_holding(self) -> bool:
+        """Hold back what comes before the first token while a rescuer could still replace it unseen."""
+        if self.progress.has_token or self._is_ended or len(self._legs) == 1 or not self.call.is_stream:
+            return False
+        return len(self._held) <= _PREAMBLE_EVENTS and sum(len(event.raw) for event in self._held) <= _PREAMBLE_BYTES
+
+    def _release(self) -> list[Event]:
+        events, self._held = self._held, []
+        self.has_shown = self.has_shown or (bool(events) and self.call.is_stream)
+        return events
+
+    async def _fail(self, error: Exception) -> None:
+        """Close what failed and let the rescuers, innermost first, put another in its place."""
+        self._failure = None
+        await self.source.close(is_done=False)
+        self.call.record.settle(self._attempt, self.progress, self.call.io.now(), error)
+        for level, leg in enumerate(self._legs):
+            leg.end("failed", error)
+            if leg.rescuer is None:
+                break
+            try:
+                other = await leg.rescuer(self, error)
+            except Exception as later:  # noqa: BLE001  an outer rescuer may still help
+                error, other = later, None
+            if other is not None:
+                self._adopt(other, level)
+                return
+        self._is_ended = True
+        self._finish_record()
+        blame(error, self.call.record)
+        raise error
+
+    def _adopt(self, other: Reply, level: int) -> None:
+        self.source, self.progress = other.source, other.progress
+        self._clock, self._attempt = other._clock, other._attempt  # noqa: SLF001
+        other._legs[-1].rescuer = self._legs[level].rescuer  # noqa: SLF001
+        self._legs[: level + 1] = other._legs  # noqa: SLF001
+        self._taps = self._all_taps()
+        self._held = []
+        self._fold = Fold()
+
+    def _all_taps(self) -> tuple[Tap, ...]:
+        return tuple(tap for leg in self._legs for tap in leg.taps)
+
+    def _end(self, ending: Ending, error: BaseException | None) -> None:
+        if self._is_ended:
+            return
+        self._is_ended = True
+        record, now = self.call.record, self.call.io.now()
+        if ending == "complete":
+            record.settle(self._attempt, self.progress, now, None)
+        else:
+            record.abandon(self._attempt, self.progress, now)
+        self._finish_record()
+        for leg in self._legs:
+            leg.end(ending, error)
+
+    def _finish_record(self) -> None:
+        record = self.call.record
+        record.times.total = self.call.io.now() - record.started
+
+

@@ -1,0 +1,204 @@
+"""`report()`: what a call went through, told from its answer, its stream or its error."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import openai
+
+from deepseek_sdk._record import RECORD_EXTENSION, Attempt, Record, Times
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["CallReport", "Usage", "attached", "blame", "blaming", "report"]
+
+T = TypeVar("T")
+
+_KEY = "_deepseek_record"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usage:
+    """
+    What a call consumed, in tokens, as the server counted it.
+
+        Usage(hit=8064, miss=1936, output=1500, reasoning=1200)
+
+    Attributes:
+        hit: Prompt tokens read from the server's cache.
+        miss: Prompt tokens computed.
+        output: Tokens generated, reasoning included.
+        reasoning: Of these, tokens of reasoning.
+    """
+
+    hit: int
+    miss: int
+    output: int
+    reasoning: int
+
+    @property
+    def prompt(self) -> int:
+        """All prompt tokens."""
+        return self.hit + self.miss
+
+    @classmethod
+    def parse(cls, block: Mapping[str, Any]) -> Usage:
+        """
+        Read a usage block of any of the three shapes.
+
+        Args:
+            block: It, as the server sent it.
+
+        Returns:
+            The counts; the hits are counted once where two fields state them.
+        """
+        prompt = block.get("prompt_tokens") or 0
+        hit = _first(block.get("prompt_cache_hit_tokens"), _detail(block, "prompt_tokens_details", "cached_tokens"), 0)
+        return cls(
+            hit=hit,
+            miss=_first(block.get("prompt_cache_miss_tokens"), prompt - hit),
+            output=block.get("completion_tokens") or 0,
+            reasoning=_first(_detail(block, "completion_tokens_details", "reasoning_tokens"), 0),
+        )
+
+
+def _first(*values: int | None) -> int:
+    return next((value for value in values if value is not None), 0)
+
+
+def _detail(block: Mapping[str, Any], group: str, name: str) -> int | None:
+    details = block.get(group)
+    return details.get(name) if isinstance(details, dict) else None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallReport:
+    """
+    What a call went through, at the moment it was asked for: of a running stream, what is known so far.
+
+    Attributes:
+        route: The route that answered, or was asked last; None before any was.
+        model: The model that answered, by the server's word, or was asked last.
+        attempts: Every upstream attempt, in order.
+        usage: Tokens of the answer, or None where the server has not said.
+        times: When things came, in seconds from the start of the call.
+        finish_reason: How the answer ended, or None.
+        session_id: The session the call belongs to, or None.
+        trace_id: The server's id of the request, or None.
+        repairs: What was mended on the way, a line each.
+        possibly_billed_attempts: Failed or abandoned attempts that the server may bill.
+        answer_in_reasoning: The answer ended with nothing said outside the reasoning channel.
+    """
+
+    route: str | None
+    model: str | None
+    attempts: tuple[Attempt, ...]
+    usage: Usage | None
+    times: Times
+    finish_reason: str | None
+    session_id: str | None
+    trace_id: str | None
+    repairs: tuple[str, ...]
+    possibly_billed_attempts: int
+    answer_in_reasoning: bool
+
+
+def report(answer: object) -> CallReport:
+    """
+    Tell what a call went through.
+
+    Args:
+        answer: What the call gave: a completion, a stream, a raw response, or the exception it raised.
+
+    Returns:
+        The report.
+
+    Raises:
+        TypeError: *answer* did not come from a guarded call of this library's clients.
+    """
+    record = _find(answer)
+    if record is None:
+        message = f"no report is known for this {type(answer).__name__}: it did not come from a guarded call"
+        raise TypeError(message)
+    return _snapshot(record)
+
+
+def attached(answer: T, record: Record) -> T:
+    """
+    Let `report()` find a record from an answer.
+
+    Args:
+        answer: What the caller gets.
+        record: The record of the call.
+
+    Returns:
+        *answer*.
+    """
+    # pydantic keeps cached properties in __dict__ beside the fields and leaves them out of ==, dump and repr.
+    if hasattr(answer, "__dict__"):
+        answer.__dict__[_KEY] = record
+    return answer
+
+
+def blame(error: BaseException, record: Record) -> None:
+    """
+    Let an error tell what led to it.
+
+    Args:
+        error: What the caller gets.
+        record: The record of the call.
+    """
+    attached(error, record)
+    if isinstance(error, openai.OpenAIError):
+        error.attempts = _snapshot(record).attempts  # type: ignore[attr-defined]
+
+
+@contextmanager
+def blaming(record: Record) -> Iterator[None]:
+    """
+    Let every error raised inside the block tell what led to it.
+
+    Args:
+        record: The record of the call.
+
+    Yields:
+        Nothing.
+    """
+    try:
+        yield
+    except Exception as error:
+        record.times.total = time.monotonic() - record.started
+        blame(error, record)
+        raise
+
+
+def _find(answer: object) -> Record | None:
+    found = getattr(answer, "__dict__", {}).get(_KEY)
+    if isinstance(found, Record):
+        return found
+    for name in ("response", "http_response", "_response"):
+        extensions = getattr(getattr(answer, name, None), "extensions", None)
+        if extensions and isinstance(extensions.get(RECORD_EXTENSION), Record):
+            return extensions[RECORD_EXTENSION]  # type: ignore[no-any-return]
+    return None
+
+
+def _snapshot(record: Record) -> CallReport:
+    last = record.attempts[-1] if record.attempts else None
+    return CallReport(
+        route=last.route if last else None,
+        model=last.model if last else None,
+        attempts=tuple(replace(attempt) for attempt in record.attempts),
+        usage=None if record.usage is None else Usage.parse(record.usage),
+        times=replace(record.times),
+        finish_reason=record.finish_reason,
+        session_id=record.session_id,
+        trace_id=record.trace_id,
+        repairs=tuple(record.repairs),
+        possibly_billed_attempts=sum(attempt.is_possibly_billed for attempt in record.attempts),
+        answer_in_reasoning=record.answer_in_reasoning,
+    )

@@ -1,0 +1,154 @@
+"""HTTP responses that openai reads and we feed."""
+
+from __future__ import annotations
+
+import datetime
+import weakref
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from deepseek_sdk._headers import RAW_RESPONSE
+from deepseek_sdk._pipeline import finish
+from deepseek_sdk._record import RECORD_EXTENSION
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from deepseek_sdk._record import Record
+    from deepseek_sdk._reply import Reply
+
+__all__ = ["RESPONSE", "host_and_path", "stream_response", "stub_request", "stub_response", "whole_response"]
+
+RESPONSE = httpx2.Response
+
+# They describe bytes that are not handed on: httpx2 would decode or count them again.
+_FRAMING = frozenset({"content-encoding", "content-length", "transfer-encoding", "content-type"})
+
+
+class _SyncBody(httpx2.SyncByteStream):
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        weakref.finalize(self, reply.abandon).atexit = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        next_bytes = self._reply.next_bytes
+        while chunk := finish(next_bytes()):
+            yield chunk
+
+    def close(self) -> None:
+        finish(self._reply.close())
+
+
+class _AsyncBody(httpx2.AsyncByteStream):
+    def __init__(self, reply: Reply) -> None:
+        self._reply = reply
+        weakref.finalize(self, reply.abandon).atexit = False
+
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        next_bytes = self._reply.next_bytes
+        while chunk := await next_bytes():
+            yield chunk
+
+    async def aclose(self) -> None:
+        await self._reply.close()
+
+
+def stream_response(reply: Reply, raw_mode: str | None, *, is_async: bool) -> Any:
+    """
+    Make the response of a streamed call.
+
+    Args:
+        reply: The answer in flight.
+        raw_mode: openai's header for raw responses, or None.
+        is_async: The caller's colour.
+
+    Returns:
+        A response that openai can read, with the server's status, headers and request.
+    """
+    body = _AsyncBody(reply) if is_async else _SyncBody(reply)
+    return _response(reply, raw_mode, content_type="text/event-stream", stream=body)
+
+
+def whole_response(reply: Reply, raw_mode: str | None, content: bytes) -> Any:
+    """
+    Make the response of a plain call.
+
+    Args:
+        reply: The answer, read to its end.
+        raw_mode: openai's header for raw responses, or None.
+        content: The JSON answer.
+
+    Returns:
+        A response that openai can read, with the server's status, headers and request.
+    """
+    return _response(reply, raw_mode, content_type="application/json", content=content)
+
+
+def _response(reply: Reply, raw_mode: str | None, *, content_type: str, **body: Any) -> Any:
+    upstream, record = reply.source.response, reply.call.record
+    headers = [(name, value) for name, value in upstream.headers.multi_items() if name.lower() not in _FRAMING]
+    headers += [("content-type", content_type), *_facts(record)]
+    extensions = {name: value for name, value in upstream.extensions.items() if name in ("http_version", "reason_phrase")}
+    response = httpx2.Response(
+        upstream.status_code,
+        headers=headers,
+        request=upstream.request,
+        extensions={**extensions, RECORD_EXTENSION: record},
+        **body,
+    )
+    response.elapsed = datetime.timedelta(seconds=record.times.total or record.attempts[-1].started)
+    if raw_mode is not None:
+        response.request.headers[RAW_RESPONSE] = raw_mode
+    return response
+
+
+def _facts(record: Record) -> list[tuple[str, str]]:
+    """Say in headers what is known by the time they are sent."""
+    attempt = record.attempts[-1]
+    return [
+        ("x-deepseek-sdk-route", attempt.route),
+        ("x-deepseek-sdk-model", attempt.model),
+        ("x-deepseek-sdk-attempts", str(len(record.attempts))),
+    ]
+
+
+def stub_request(url: str) -> Any:
+    """
+    Make a request that was never sent, for an error that needs one.
+
+    Args:
+        url: Where it would have gone.
+
+    Returns:
+        The request.
+    """
+    return httpx2.Request("POST", url)
+
+
+def stub_response(status: int, url: str) -> Any:
+    """
+    Make a response that never came, for an error that needs one.
+
+    Args:
+        status: Its HTTP status.
+        url: Where the request would have gone.
+
+    Returns:
+        The response.
+    """
+    return httpx2.Response(status, request=stub_request(url))
+
+
+def host_and_path(url: object) -> tuple[str, str]:
+    """
+    Split a base URL.
+
+    Args:
+        url: It.
+
+    Returns:
+        Its host, and its path without a slash at the end.
+    """
+    parsed = httpx2.URL(str(url))
+    return parsed.host, parsed.path.rstrip("/")

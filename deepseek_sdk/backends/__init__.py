@@ -1,0 +1,1 @@
+"""What answers calls: one module for each kind."""

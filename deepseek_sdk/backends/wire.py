@@ -1,0 +1,223 @@
+"""The backend that asks an OpenAI-compatible endpoint over HTTP."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import openai
+
+from deepseek_sdk._clock import Clock
+from deepseek_sdk._reply import Reply
+from deepseek_sdk._sse import Event, Framer
+from deepseek_sdk._wire import DeadlineReached, stub_request
+from deepseek_sdk.backends.deepseek import request_url
+from deepseek_sdk.errors import refine, trace_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from openai._models import FinalRequestOptions
+
+    from deepseek_sdk._call import Call
+    from deepseek_sdk._record import Attempt
+    from deepseek_sdk._wire import Upstream
+
+__all__ = ["Endpoint", "StreamSupport", "answer"]
+
+
+class StreamSupport:
+    """
+    What an endpoint has refused, so that it is not asked for it again.
+
+    Attributes:
+        takes_options: It takes `stream_options`.
+        can_stream: It streams plain calls.
+    """
+
+    def __init__(self) -> None:
+        self.takes_options = True
+        self.can_stream = True
+
+    def learn(self, call: Call, error: openai.APIStatusError) -> bool:
+        """
+        Take note of a refusal.
+
+        Args:
+            call: What was asked.
+            error: The refusal.
+
+        Returns:
+            Whether it was about the way of asking, so that asking once more, otherwise, makes sense.
+        """
+        if call.is_stream or call.is_direct or error.status_code not in (400, 422) or "stream" not in error.message:
+            return False
+        before = (self.takes_options, self.can_stream)
+        self.can_stream = self.can_stream and "stream_options" in error.message
+        self.takes_options = False
+        return before != (self.takes_options, self.can_stream)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """
+    Where a call can be sent.
+
+    Attributes:
+        name: What reports call it.
+        client: The openai client of the endpoint: its URL, its key, its HTTP client.
+        send: Sends a request and returns the unread response, after openai's own authentication and errors.
+        options: The request as openai made it.
+        support: What the endpoint has refused.
+    """
+
+    name: str
+    client: openai.OpenAI | openai.AsyncOpenAI
+    send: Callable[[FinalRequestOptions], Any]
+    options: FinalRequestOptions
+    support: StreamSupport
+
+    def request(self, call: Call) -> FinalRequestOptions:
+        """
+        Make the request of one attempt.
+
+        Args:
+            call: What is asked.
+
+        Returns:
+            A copy of the caller's request with the body, the host and the way of reading that this attempt needs.
+        """
+        body = self._body(call)
+        url = request_url(self.client.base_url, self.options.url, body)
+        changes = {"json_data": body, "extra_json": None, "url": url, "max_retries": 0}
+        return self.options.model_copy(update=changes)
+
+    def _body(self, call: Call) -> dict[str, Any]:
+        if call.is_stream or call.is_direct or not self.support.can_stream:
+            return call.body
+        if not self.support.takes_options:
+            return {**call.body, "stream": True}
+        return {**call.body, "stream": True, "stream_options": {"include_usage": True}}
+
+
+async def answer(call: Call) -> Reply:
+    """
+    Answer a call by asking its endpoint, once.
+
+    Args:
+        call: It.
+
+    Returns:
+        The answer in flight: the server has accepted the request.
+
+    Raises:
+        openai.APIError: The endpoint refused, or could not be reached in time.
+    """
+    endpoint: Endpoint = call.upstream
+    now = call.io.now()
+    attempt = call.record.begin(route=endpoint.name, model=call.model, now=now)
+    clock = Clock(call.limits, call_started=call.record.started, now=now)
+    try:
+        upstream = await _open(call, endpoint, clock)
+    except BaseException as error:
+        call.record.settle(attempt, None, call.io.now(), error)
+        raise
+    return _reply(call, upstream, clock, attempt)
+
+
+async def _open(call: Call, endpoint: Endpoint, clock: Clock) -> Upstream:
+    try:
+        return await call.io.send(endpoint, endpoint.request(call), clock.at)
+    except DeadlineReached as reached:
+        kind, limit = clock.expired()
+        raise kind(request=stub_request(str(endpoint.client.base_url)), limit=limit) from reached.__cause__
+    except openai.APIStatusError as error:
+        if endpoint.support.learn(call, error):
+            return await _open(call, endpoint, clock)
+        raise refine(error) from error.__cause__
+
+
+def _reply(call: Call, upstream: Upstream, clock: Clock, attempt: Attempt) -> Reply:
+    call.record.trace_id = trace_id(upstream.response.headers)
+    return Reply(call, _WireSource(upstream, call.io.now), clock, attempt)
+
+
+class _WireSource:
+    """Events of one HTTP response, read as what it is, whatever was asked for."""
+
+    def __init__(self, upstream: Upstream, now: Callable[[], float]) -> None:
+        self.response = upstream.response
+        self._upstream = upstream
+        self._now = now
+        self._framer = Framer()
+        self._head = b""
+        self._take: Callable[[bytes], list[Event]] = self._sniff
+        self._whole: list[bytes] = []
+        self._has_waited = False
+        self._has_spoken = False
+        self._is_over = False
+
+    @property
+    def only_waited(self) -> bool:
+        return self._has_waited and not self._has_spoken
+
+    async def pull(self, until: float) -> list[Event] | None:
+        read = self._upstream.read
+        while True:
+            chunk = await read(until)
+            if chunk is None:
+                return self._finish()
+            if events := self._take(chunk):
+                self._has_spoken = True
+                return events
+            if self._now() >= until:
+                raise DeadlineReached
+
+    async def close(self, *, is_done: bool) -> None:
+        await self._upstream.close(is_done=is_done)
+
+    def abort(self) -> None:
+        self._upstream.abort()
+
+    def _sniff(self, chunk: bytes) -> list[Event]:
+        """Let the first byte that is no blank decide: blank lines keep a waiting connection alive."""
+        self._head = (self._head + chunk).lstrip(b" \t\r\n")
+        if not self._head:
+            self._has_waited = True
+            return []
+        self._take = self._feed if self._is_event_stream() else self._collect
+        return self._take(self._head)
+
+    def _is_event_stream(self) -> bool:
+        if self._head[:1] in b"{[<":
+            return False
+        is_named = "text/event-stream" in self.response.headers.get("content-type", "")
+        return is_named or self._head[:1] in b":d"
+
+    def _feed(self, chunk: bytes) -> list[Event]:
+        events = self._framer.feed(chunk)
+        self._has_waited = self._has_waited or not events
+        return events
+
+    def _collect(self, chunk: bytes) -> list[Event]:
+        self._whole.append(chunk)
+        self._has_spoken = True
+        return []
+
+    def _finish(self) -> list[Event] | None:
+        if self._is_over:
+            return None
+        self._is_over = True
+        if self._whole:
+            body = b"".join(self._whole)
+            return [Event(body, body, is_whole=True)]
+        return [event for event in self._framer.finish() if event.is_done or _is_json(event)] or None
+
+
+def _is_json(event: Event) -> bool:
+    """Tell a last event that only lacks its blank line from one that was cut."""
+    try:
+        event.json()
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,563 @@
+"""
+The errors of deepseek_sdk, and what may be done about each.
+
+Every class is a `DeepSeekError` and, at the same time, the `openai` type that programs already catch (named on the right):
+
+    DeepSeekError
+      ConfigurationError                openai.OpenAIError, ValueError
+        MissingExtraError               ImportError
+      InvalidRequestError               openai.BadRequestError, ValueError
+      RequestRejectedError              openai.BadRequestError
+        ContextOverflowError
+        EmptyMessageError
+        ImagesUnsupportedError
+        MaxTokensError
+        ReasoningMissingError
+        ResponseFormatError
+        StopSequencesError
+        ToolChoiceInThinkingError
+        ToolOrderError
+        UnknownModelError
+      InsufficientBalanceError          openai.APIStatusError
+      ConcurrencyLimitError             openai.RateLimitError
+      DeadlineError                     openai.APITimeoutError
+        FirstTokenTimeout
+        QueueTimeoutError
+        StallTimeout
+        TotalTimeout
+      StreamInterruptedError            openai.APIConnectionError
+        SystemResourceError
+        UnknownFinishReasonError
+      ServerEventError                  openai.APIError
+      EmptyAnswerError                  openai.APIResponseValidationError
+      MalformedResponseError            openai.APIResponseValidationError
+
+Errors that `openai` raises itself (`AuthenticationError`, `InternalServerError`, `APIConnectionError`, ...) pass through as
+they are. `classify()` answers for all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import openai
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from deepseek_sdk._record import Attempt
+
+__all__ = [
+    "ConcurrencyLimitError",
+    "ConfigurationError",
+    "ContextOverflowError",
+    "DeadlineError",
+    "DeepSeekError",
+    "Disposition",
+    "EmptyAnswerError",
+    "EmptyMessageError",
+    "FirstTokenTimeout",
+    "ImagesUnsupportedError",
+    "InsufficientBalanceError",
+    "InvalidRequestError",
+    "MalformedResponseError",
+    "MaxTokensError",
+    "MissingExtraError",
+    "Partial",
+    "QueueTimeoutError",
+    "ReasoningMissingError",
+    "RequestRejectedError",
+    "ResponseFormatError",
+    "ServerEventError",
+    "StallTimeout",
+    "StopSequencesError",
+    "StreamInterruptedError",
+    "SystemResourceError",
+    "ToolChoiceInThinkingError",
+    "ToolOrderError",
+    "TotalTimeout",
+    "UnknownFinishReasonError",
+    "UnknownModelError",
+    "classify",
+    "refine",
+    "trace_id",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Partial:
+    """
+    What had arrived of an answer when it failed: a true prefix of it, of choice 0.
+
+        Partial(text="The capital is")          the answer so far
+        Partial(reasoning="First, ...")         it was still thinking
+        Partial(tool_calls=({...},))            OpenAI's shape; the last one's arguments may be cut
+    """
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.reasoning or self.tool_calls)
+
+
+class DeepSeekError(Exception):
+    """
+    The base of everything this library raises on its own account.
+
+    Attributes:
+        partial: What had arrived of the answer.
+        attempts: Every upstream attempt of the call, in order.
+        trace_id: The server's id of the request, for support, or None.
+    """
+
+    partial: Partial = Partial()
+    attempts: Sequence[Attempt] = ()
+    trace_id: str | None = None
+
+
+class ConfigurationError(DeepSeekError, openai.OpenAIError, ValueError):
+    """An argument of a constructor or a setting cannot be used; the message names it."""
+
+
+class MissingExtraError(ConfigurationError, ImportError):
+    """A feature needs packages that are not installed; the message holds the install line."""
+
+    def __init__(self, feature: str, extra: str) -> None:
+        super().__init__(
+            f"{feature} needs packages that are not installed. "
+            f"Run: python -m pip install 'deepseek-client-sdk[{extra}]'"
+        )
+        self.feature = feature
+        self.extra = extra
+
+
+class InvalidRequestError(DeepSeekError, openai.BadRequestError, ValueError):
+    """An argument of a call cannot be right; nothing was sent. *param* names the argument."""
+
+    def __init__(self, message: str, *, param: str, response: Any) -> None:
+        super().__init__(message, response=response, body={"message": message, "param": param})
+
+
+class RequestRejectedError(DeepSeekError, openai.BadRequestError):
+    """The server refused the request with a 400 whose text is known; each subclass says which rule was broken."""
+
+    hint: ClassVar[str] = ""
+
+    def __init__(self, error: openai.APIStatusError, facts: Mapping[str, Any]) -> None:
+        message = f"{error.message}. {self.hint}" if self.hint else error.message
+        super().__init__(message, response=error.response, body=error.body)
+        self.trace_id = trace_id(error.response.headers)
+        for name, value in facts.items():
+            setattr(self, name, value)
+
+
+class ContextOverflowError(RequestRejectedError):
+    """
+    Prompt and *max_tokens* together exceed the model's window.
+
+    Attributes:
+        limit: The window, in tokens.
+        requested: What the request asked for in all, in tokens, or None where the text does not say.
+        in_messages: Tokens of the prompt, or None.
+        in_completion: Tokens reserved by *max_tokens*, or None.
+    """
+
+    hint = "Shorten the messages or lower max_tokens: both count"
+    limit: int
+    requested: int | None = None
+    in_messages: int | None = None
+    in_completion: int | None = None
+
+
+class EmptyMessageError(RequestRejectedError):
+    """An assistant message has neither content nor tool calls."""
+
+    hint = 'Send content "" rather than null'
+
+
+class ImagesUnsupportedError(RequestRejectedError):
+    """
+    The model reads no images.
+
+    Attributes:
+        index: The message that holds the image, or None where the text does not say.
+    """
+
+    hint = "Use deepseek-flash for images, or leave them out of the history"
+    index: int | None = None
+
+
+class MaxTokensError(RequestRejectedError):
+    """
+    *max_tokens* is out of range.
+
+    Attributes:
+        minimum: The smallest value accepted, in tokens.
+        maximum: The largest value accepted, in tokens.
+    """
+
+    minimum: int
+    maximum: int
+
+
+class ReasoningMissingError(RequestRejectedError):
+    """
+    With tools and thinking, every assistant message must carry its own `reasoning_content`, byte for byte.
+
+    Attributes:
+        index: The message that lacks it, or None where the text does not say.
+    """
+
+    hint = "Append the message object of the answer to your messages as it is: it keeps reasoning_content"
+    index: int | None = None
+
+
+class ResponseFormatError(RequestRejectedError):
+    """The response format is not served here; chat completions know `text` and `json_object`."""
+
+    hint = 'Use {"type": "json_object"} and describe the schema in the prompt, or a strict tool'
+
+
+class StopSequencesError(RequestRejectedError):
+    """
+    Too many *stop* sequences; the API takes 16.
+
+    Attributes:
+        count: How many were sent.
+    """
+
+    hint = "At most 16 are accepted"
+    count: int
+
+
+class ToolChoiceInThinkingError(RequestRejectedError):
+    """Thinking mode knows only the tool choices `auto` and `none`."""
+
+    hint = 'Send extra_body={"thinking": {"type": "disabled"}} to force a tool'
+
+
+class ToolOrderError(RequestRejectedError):
+    """Tool messages do not match the calls before them: one per id, nothing between."""
+
+
+class UnknownModelError(RequestRejectedError):
+    """
+    The endpoint does not serve the model.
+
+    Attributes:
+        model: The name that was sent, or None where the text does not say.
+        supported: The names it serves, as far as the text names them.
+    """
+
+    hint = "deepseek-chat and deepseek-reasoner were retired on 2026-07-24: use deepseek-flash or deepseek-v4-pro"
+    model: str | None = None
+    supported: tuple[str, ...] = ()
+
+
+class InsufficientBalanceError(DeepSeekError, openai.APIStatusError):
+    """The account has no balance left (402)."""
+
+    def __init__(self, error: openai.APIStatusError) -> None:
+        message = f'{error.message}. Top up the account; client.get("/user/balance", cast_to=object) shows what is left'
+        super().__init__(message, response=error.response, body=error.body)
+        self.trace_id = trace_id(error.response.headers)
+
+
+class ConcurrencyLimitError(DeepSeekError, openai.RateLimitError):
+    """
+    More requests are in flight than the account may have (429).
+
+    Attributes:
+        current: How many were in flight, or None where the text does not say.
+        limit: How many may be, or None. It shrinks with the balance.
+    """
+
+    def __init__(self, error: openai.APIStatusError, *, current: int | None, limit: int | None) -> None:
+        super().__init__(error.message, response=error.response, body=error.body)
+        self.trace_id = trace_id(error.response.headers)
+        self.current = current
+        self.limit = limit
+
+
+class DeadlineError(DeepSeekError, openai.APITimeoutError):
+    """
+    A clock of the call ran out.
+
+    Attributes:
+        limit: The limit that was exceeded, in seconds, or None where it was the server's.
+    """
+
+    what: ClassVar[str] = "The call took too long"
+
+    def __init__(self, *, request: Any, limit: float | None, partial: Partial | None = None) -> None:
+        super().__init__(request)
+        self.limit = limit
+        self.partial = partial or Partial()
+        seconds = "" if limit is None else f" within {limit:g} s"
+        self.message = f"{self.what}{seconds}.{_arrived(self.partial)}"
+        self.args = (self.message,)
+
+
+class FirstTokenTimeout(DeadlineError):  # noqa: N818  a name of the public interface
+    """No content, reasoning or tool call arrived in time; keep-alives and role chunks do not count."""
+
+    what = "No first token"
+
+
+class QueueTimeoutError(DeadlineError):
+    """The server answered 200, sent only blank lines and closed: the request never left its queue."""
+
+    what = "The server queued the request and closed without an answer"
+
+
+class StallTimeout(DeadlineError):  # noqa: N818
+    """The answer had begun and then nothing more of it arrived in time."""
+
+    what = "The answer stalled: nothing new"
+
+
+class TotalTimeout(DeadlineError):  # noqa: N818
+    """The whole call took longer than `Deadlines.total`."""
+
+    what = "The answer was not complete"
+
+
+class StreamInterruptedError(DeepSeekError, openai.APIConnectionError):
+    """
+    The answer ended before it was complete: a cut, a reset, a malformed ending.
+
+    What had arrived is in *partial*; the original exception, if there was one, is the `__cause__`.
+    """
+
+    def __init__(self, reason: str, *, request: Any, partial: Partial | None = None) -> None:
+        self.partial = partial or Partial()
+        super().__init__(message=f"{reason}.{_arrived(self.partial)}", request=request)
+
+
+class SystemResourceError(StreamInterruptedError):
+    """The server stopped the answer for lack of resources (finish_reason `insufficient_system_resource`)."""
+
+
+class UnknownFinishReasonError(StreamInterruptedError):
+    """
+    The answer ended with a finish_reason that nobody knows, so it cannot be called complete.
+
+    Attributes:
+        finish_reason: The value the server sent.
+    """
+
+    finish_reason: object = None
+
+
+class ServerEventError(DeepSeekError, openai.APIError):
+    """
+    The server reported an error inside an answer that had begun with status 200.
+
+    Attributes:
+        body: The error object, as sent.
+    """
+
+    def __init__(self, message: str, *, request: Any, body: object, partial: Partial | None = None) -> None:
+        self.partial = partial or Partial()
+        super().__init__(f"{message}{_arrived(self.partial)}", request, body=body)
+
+
+class EmptyAnswerError(DeepSeekError, openai.APIResponseValidationError):
+    """The server said `stop` and sent no content, no reasoning and no tool call."""
+
+    def __init__(self, *, response: Any) -> None:
+        super().__init__(response, None, message="The answer is complete and empty: finish_reason is stop, with nothing in it")
+
+
+class MalformedResponseError(DeepSeekError, openai.APIResponseValidationError):
+    """
+    The body is not what the API sends: broken JSON, HTML, no choices.
+
+    Attributes:
+        raw: The text that could not be read, at most 2,000 characters.
+    """
+
+    def __init__(self, reason: str, *, raw: str, response: Any, partial: Partial | None = None) -> None:
+        self.raw = raw[:2000]
+        self.partial = partial or Partial()
+        super().__init__(response, self.raw, message=f"{reason}: {self.raw[:200]!r}.{_arrived(self.partial)}")
+
+
+def _arrived(partial: Partial) -> str:
+    if not partial:
+        return " Nothing of the answer had arrived."
+    return f" {len(partial.text)} characters of text and {len(partial.reasoning)} of reasoning had arrived."
+
+
+def trace_id(headers: Mapping[str, str]) -> str | None:
+    """
+    Find the server's id of a request.
+
+    Args:
+        headers: The headers of the response.
+
+    Returns:
+        DeepSeek's trace id, else a gateway's request id, else None.
+    """
+    for name in ("x-ds-trace-id", "x-request-id", "x-deepseek-request-id"):
+        if headers.get(name):
+            return headers[name]
+    return None
+
+
+# The texts stand in DeepSeek's error bodies; the service gives them no machine-readable code.
+_REJECTIONS: tuple[tuple[re.Pattern[str], type[RequestRejectedError], Callable[[re.Match[str]], dict[str, Any]]], ...] = (
+    (
+        re.compile(
+            r"maximum context length is (\d+)(?:.*?requested (\d+) tokens(?: \((\d+) in the messages, (\d+))?)?", re.DOTALL
+        ),
+        ContextOverflowError,
+        lambda m: dict(zip(("limit", "requested", "in_messages", "in_completion"), _integers(m), strict=True)),
+    ),
+    (
+        re.compile(r"valid range of max_tokens is \[(\d+), ?(\d+)\]"),
+        MaxTokensError,
+        lambda m: dict(zip(("minimum", "maximum"), _integers(m), strict=True)),
+    ),
+    (
+        re.compile(r"reasoning_(?:content|text)`? .*must be passed back|Missing `reasoning_content`(?:.*index (\d+))?"),
+        ReasoningMissingError,
+        lambda m: {"index": _integers(m)[0]},
+    ),
+    (re.compile(r"does not support this tool_choice"), ToolChoiceInThinkingError, lambda _: {}),
+    (re.compile(r"response_format type is unavailable"), ResponseFormatError, lambda _: {}),
+    (
+        re.compile(r"(?:messages\[(\d+)\].*)?unknown variant `image_url`"),
+        ImagesUnsupportedError,
+        lambda m: {"index": _integers(m)[0]},
+    ),
+    (
+        re.compile(r"supported API model names are (.+?),? but you passed `?([^`\s]+?)`?\.?$|Model Not Exist"),
+        UnknownModelError,
+        lambda m: {"supported": tuple(re.split(r",\s*", m[1])) if m[1] else (), "model": m[2]},
+    ),
+    (re.compile(r"Stop string array too long: (\d+)"), StopSequencesError, lambda m: {"count": int(m[1])}),
+    (re.compile(r"content or tool_calls must be set"), EmptyMessageError, lambda _: {}),
+    (re.compile(r"tool_calls?'? must be followed by|'tool_calls'|tool_call_id"), ToolOrderError, lambda _: {}),
+)
+
+
+def _integers(match: re.Match[str]) -> list[int | None]:
+    return [None if group is None else int(group) for group in match.groups()]
+
+
+def refine(error: openai.APIStatusError) -> openai.APIStatusError:
+    """
+    Turn a status error of `openai` into the class that says what is wrong, where one exists.
+
+    Args:
+        error: What `openai` made of a 4xx or 5xx answer.
+
+    Returns:
+        A more telling error of the same `openai` type, or *error* itself.
+    """
+    if error.status_code == 402:  # noqa: PLR2004  an HTTP status
+        return InsufficientBalanceError(error)
+    if error.status_code == 429 and (found := re.search(r"concurrency(?: is (\d+).*?concurrency)? limit", error.message)):  # noqa: PLR2004
+        limit = re.search(r"concurrency limit of (\d+)", error.message)
+        return ConcurrencyLimitError(error, current=_integers(found)[0], limit=_integers(limit)[0] if limit else None)
+    if error.status_code in (400, 422):
+        return _rejection(error)
+    return error
+
+
+def _rejection(error: openai.APIStatusError) -> openai.APIStatusError:
+    for pattern, kind, facts in _REJECTIONS:
+        if found := pattern.search(error.message):
+            return kind(error, facts(found))
+    return error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Disposition:
+    """
+    What may be done about an error.
+
+        Disposition(reason="server_error", retry=True, move_on=True, trips=True)
+
+    Attributes:
+        reason: One word for reports and metrics.
+        retry: The same route may be asked again, as long as nothing of the answer was shown.
+        move_on: Another route may answer.
+        trips: It counts against the health of the route.
+    """
+
+    reason: str
+    retry: bool = False
+    move_on: bool = False
+    trips: bool = False
+
+
+_STATUS = {
+    400: Disposition(reason="rejected"),
+    401: Disposition(reason="authentication", move_on=True),
+    402: Disposition(reason="balance", move_on=True),
+    403: Disposition(reason="permission", move_on=True),
+    404: Disposition(reason="not_found", move_on=True),
+    408: Disposition(reason="server_timeout", retry=True, move_on=True, trips=True),
+    409: Disposition(reason="conflict"),
+    422: Disposition(reason="rejected"),
+    # 429 says nothing about the health of a route: it feeds the limiter, never the breaker.
+    429: Disposition(reason="rate_limit", retry=True, move_on=True),
+    500: Disposition(reason="server_error", retry=True, move_on=True, trips=True),
+    502: Disposition(reason="server_error", retry=True, move_on=True, trips=True),
+    503: Disposition(reason="overloaded", retry=True, move_on=True, trips=True),
+    504: Disposition(reason="server_timeout", retry=True, move_on=True, trips=True),
+}
+
+# The most specific class first: the first that fits decides.
+_KINDS: tuple[tuple[type[BaseException], Disposition], ...] = (
+    (ConfigurationError, Disposition(reason="configuration")),
+    (InvalidRequestError, Disposition(reason="invalid_request")),
+    (UnknownModelError, Disposition(reason="unknown_model", move_on=True)),
+    (ContextOverflowError, Disposition(reason="context_overflow", move_on=True)),
+    # A silent route is left, not asked again: it may be generating, and billing, all the same.
+    (FirstTokenTimeout, Disposition(reason="first_token_timeout", move_on=True, trips=True)),
+    (StallTimeout, Disposition(reason="stall", move_on=True, trips=True)),
+    (TotalTimeout, Disposition(reason="total_timeout")),
+    (QueueTimeoutError, Disposition(reason="queue_timeout", retry=True, move_on=True, trips=True)),
+    (SystemResourceError, Disposition(reason="system_resource", retry=True, move_on=True, trips=True)),
+    (UnknownFinishReasonError, Disposition(reason="unknown_finish_reason", move_on=True)),
+    (StreamInterruptedError, Disposition(reason="interrupted", retry=True, move_on=True, trips=True)),
+    (ServerEventError, Disposition(reason="server_event", retry=True, move_on=True, trips=True)),
+    (EmptyAnswerError, Disposition(reason="empty_answer", retry=True, move_on=True)),
+    (MalformedResponseError, Disposition(reason="malformed", move_on=True, trips=True)),
+    # openai reports a connect time-out and a read time-out as one class; its cause tells them apart.
+    (openai.APITimeoutError, Disposition(reason="timeout", move_on=True, trips=True)),
+    (openai.APIConnectionError, Disposition(reason="connection", retry=True, move_on=True, trips=True)),
+)
+
+_CONNECT_TIMEOUT = Disposition(reason="connect_timeout", retry=True, move_on=True, trips=True)
+_UNKNOWN = Disposition(reason="unexpected")
+
+
+def classify(error: BaseException) -> Disposition:
+    """
+    Say what may be done about an error.
+
+    Args:
+        error: Anything a call raised.
+
+    Returns:
+        The row of the table for it; an unknown error may not be retried, moved on from, or counted.
+    """
+    if type(error) is openai.APITimeoutError and type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout"):
+        return _CONNECT_TIMEOUT
+    if isinstance(error, ServerEventError) and error.type == "invalid_request_error":
+        return _STATUS[400]
+    for kind, disposition in _KINDS:
+        if isinstance(error, kind):
+            return disposition
+    if isinstance(error, openai.APIStatusError):
+        fallback = 500 if error.status_code > 500 else 400  # noqa: PLR2004
+        return _STATUS.get(error.status_code, _STATUS[fallback])
+    return _UNKNOWN
