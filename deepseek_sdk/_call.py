@@ -11,7 +11,7 @@ from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from deepseek_sdk._clock import Limits
     from deepseek_sdk._io import IO
@@ -41,8 +41,8 @@ class CallOptions:
 
     deadlines: Deadlines = field(default_factory=Deadlines)
     plain: Plain | Unset = UNSET
-    session_id: str | None | Unset = UNSET
-    priority: Priority | None | Unset = UNSET
+    session_id: str | Unset | None = UNSET
+    priority: Priority | Unset | None = UNSET
 
     def __post_init__(self) -> None:
         if not isinstance(self.deadlines, Deadlines):
@@ -143,7 +143,7 @@ class Call:
         options: What the caller said besides.
         record: What happens to it.
         io: Time and concurrency in the caller's colour.
-        upstream: Sends a request to the client's own endpoint; what it takes and gives is the wire's business.
+        upstream: The endpoint to ask; what it can do is the backend's business.
         max_retries: How often the same route may be asked again.
     """
 
@@ -155,7 +155,7 @@ class Call:
     options: CallOptions
     record: Record
     io: IO
-    upstream: Callable[..., Any]
+    upstream: Any
     max_retries: int
 
     @property

@@ -14,10 +14,10 @@ from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._family import Family
 from deepseek_sdk._headers import raw_mode
 from deepseek_sdk._pipeline import finish
-from deepseek_sdk._report import attached, blaming
+from deepseek_sdk._report import attached, blame
 from deepseek_sdk._validate import check_api_key, check_base_url
 from deepseek_sdk._version import __version__
-from deepseek_sdk._wire import RESPONSE, SupervisedClient, stream_response, whole_response
+from deepseek_sdk._wire import RESPONSE, stream_response, supervised_client, whole_response
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.errors import ConfigurationError
 
@@ -58,8 +58,8 @@ class _Shared:
         *,
         deadlines: Deadlines | None = None,
         plain: Plain | Unset = UNSET,
-        session_id: str | None | Unset = UNSET,
-        priority: Priority | None | Unset = UNSET,
+        session_id: str | Unset | None = UNSET,
+        priority: Priority | Unset | None = UNSET,
         **openai_options: Any,
     ) -> Self:
         """
@@ -88,7 +88,7 @@ class _Shared:
 
     def _at_home(self, options: FinalRequestOptions) -> FinalRequestOptions:
         """Send account data to the root, wherever the base URL points."""
-        url = request_url(self.base_url, options.url, None)
+        url = request_url(self, options.url, None)
         return options if url == options.url else options.model_copy(update={"url": url})
 
 
@@ -134,8 +134,8 @@ class Client(_Shared, openai.OpenAI):
         http_client: Any = None,
         deadlines: Deadlines | None = None,
         plain: Plain | Unset = UNSET,
-        session_id: str | None | Unset = UNSET,
-        priority: Priority | None | Unset = UNSET,
+        session_id: str | Unset | None = UNSET,
+        priority: Priority | Unset | None = UNSET,
         _family: Family | None = None,
         _own: CallOptions | None = None,
         **openai_options: Any,
@@ -163,7 +163,7 @@ class Client(_Shared, openai.OpenAI):
         self._adopt(_family, own, openai_options)
 
     @override
-    def request(  # type: ignore[override]
+    def request(
         self, cast_to: Any, options: FinalRequestOptions, *, stream: bool = False, stream_cls: Any = None
     ) -> Any:
         """Send a request, as openai's resources ask for it; guarded surfaces go through the pipeline."""
@@ -173,13 +173,18 @@ class Client(_Shared, openai.OpenAI):
         cast_to = self._maybe_override_cast_to(cast_to, options)
         send = partial(super().request, RESPONSE, stream=True)
         call = self._family.admit(self, send, options, path=path, is_stream=stream, own=self._own)
-        with blaming(call.record):
+        try:
             reply = finish(self._family.proceed(call))
-            response = stream_response(reply, raw_mode(options), is_async=False) if stream else None
-            response = response or whole_response(reply, raw_mode(options), finish(reply.gather()))
-            answer = self._process_response(
-                cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
-            )
+            if stream:
+                response = stream_response(reply, raw_mode(options), is_async=False)
+            else:
+                response = whole_response(reply, raw_mode(options), finish(reply.gather()))
+        except Exception as error:
+            blame(error, call.record)
+            raise
+        answer = self._process_response(
+            cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
+        )
         return attached(answer, call.record)
 
 
@@ -200,8 +205,8 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         base_url: Any = None,
         deadlines: Deadlines | None = None,
         plain: Plain | Unset = UNSET,
-        session_id: str | None | Unset = UNSET,
-        priority: Priority | None | Unset = UNSET,
+        session_id: str | Unset | None = UNSET,
+        priority: Priority | Unset | None = UNSET,
         _family: Family | None = None,
         _own: CallOptions | None = None,
         **openai_options: Any,
@@ -236,16 +241,21 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         cast_to = self._maybe_override_cast_to(cast_to, options)
         send = partial(super().request, RESPONSE, stream=True)
         call = self._family.admit(self, send, options, path=path, is_stream=stream, own=self._own)
-        with blaming(call.record):
+        try:
             reply = await self._family.proceed(call)
-            response = stream_response(reply, raw_mode(options), is_async=True) if stream else None
-            response = response or whole_response(reply, raw_mode(options), await reply.gather())
-            answer = await self._process_response(
-                cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
-            )
+            if stream:
+                response = stream_response(reply, raw_mode(options), is_async=True)
+            else:
+                response = whole_response(reply, raw_mode(options), await reply.gather())
+        except Exception as error:
+            blame(error, call.record)
+            raise
+        answer = await self._process_response(
+            cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
+        )
         return attached(answer, call.record)
 
 
-def _default_http_client(openai_options: dict[str, Any]) -> SupervisedClient:
+def _default_http_client(openai_options: dict[str, Any]) -> Any:
     timeout = openai_options.get("timeout", openai.NOT_GIVEN)
-    return SupervisedClient() if isinstance(timeout, openai.NotGiven) else SupervisedClient(timeout=timeout)
+    return supervised_client() if isinstance(timeout, openai.NotGiven) else supervised_client(timeout=timeout)

@@ -47,10 +47,10 @@ class Deadlines:
     *first_token* and *stall* need a stream to look at: where one of them is given, plain calls are read as one.
     """
 
-    connect: float | None | Unset = UNSET
-    first_token: float | None | Unset = UNSET
-    stall: float | None | Unset = UNSET
-    total: float | None | Unset = UNSET
+    connect: float | Unset | None = UNSET
+    first_token: float | Unset | None = UNSET
+    stall: float | Unset | None = UNSET
+    total: float | Unset | None = UNSET
 
     def __post_init__(self) -> None:
         for field in fields(self):
@@ -59,7 +59,7 @@ class Deadlines:
     @property
     def needs_stream(self) -> bool:
         """Whether a clock is set that only a streamed answer can be held to."""
-        return any(isinstance(value, (int, float)) for value in (self.first_token, self.stall))
+        return isinstance(self.first_token, (int, float)) or isinstance(self.stall, (int, float))
 
     def over(self, other: Deadlines) -> Deadlines:
         """
@@ -126,7 +126,7 @@ def _or_inf(seconds: float | None) -> float:
     return inf if seconds is None else seconds
 
 
-def _choose(given: float | None | Unset, default: float) -> float:
+def _choose(given: float | Unset | None, default: float) -> float:
     return default if isinstance(given, Unset) else _or_inf(given)
 
 
@@ -150,15 +150,18 @@ class Clock:
 
     Attributes:
         at: The instant at which the next of them runs out.
+        stall: How long the answer may be silent, in seconds.
+        total_at: The instant at which the whole call must be over.
     """
 
-    __slots__ = ("_is_answering", "_limits", "_total_at", "at")
+    __slots__ = ("_is_answering", "_limits", "at", "stall", "total_at")
 
     def __init__(self, limits: Limits, *, call_started: float, now: float) -> None:
         self._limits = limits
-        self._total_at = call_started + limits.total
+        self.stall = limits.stall
+        self.total_at = call_started + limits.total
         self._is_answering = False
-        self.at = min(now + limits.first_token, self._total_at)
+        self.at = min(now + limits.first_token, self.total_at)
 
     def progress(self, now: float) -> None:
         """
@@ -168,7 +171,7 @@ class Clock:
             now: When.
         """
         self._is_answering = True
-        self.at = min(now + self._limits.stall, self._total_at)
+        self.at = min(now + self.stall, self.total_at)
 
     def expired(self) -> tuple[type[DeadlineError], float]:
         """
@@ -177,7 +180,7 @@ class Clock:
         Returns:
             The error to raise, and the limit in seconds.
         """
-        if self.at == self._total_at:
+        if self.at == self.total_at:
             return TotalTimeout, self._limits.total
         if self._is_answering:
             return StallTimeout, self._limits.stall

@@ -1,8 +1,8 @@
 """
 Make a stream's deltas fit for an accumulator.
 
-openai's `lib/streaming/_deltas.py` adds strings up: a role, a tool call's id or its name that a server repeats come out as
-"assistantassistant", and a tool call without an index raises. Such deltas are rewritten; all others are left alone.
+openai's `lib/streaming/_deltas.py` adds strings up: a role, a tool call's id or its name that a server repeats come out
+as "assistantassistant", and a tool call without an index raises. Such deltas are rewritten; all others are left alone.
 """
 
 from __future__ import annotations
@@ -91,8 +91,8 @@ def _by_id(known: list[dict[str, Any]], call_id: object) -> int:
 
 
 def _without_repeated_name(call: dict[str, Any], fragment: dict[str, Any]) -> dict[str, Any]:
-    function = fragment.get("function")
-    name = function.get("name") if function else None
+    function = fragment.get("function") or {}
+    name = function.get("name")
     if not name:
         return fragment
     if call.setdefault("name", name) != name or not call.get("named"):

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from deepseek_sdk._call import UNSET, Call, CallOptions, current_options
-from deepseek_sdk._clock import effective_limits, is_thinking
-from deepseek_sdk._headers import options_in, without_own
+from deepseek_sdk._call import Call, CallOptions, current_options
+from deepseek_sdk._clock import UNSET, Limits, effective_limits, is_thinking
+from deepseek_sdk._headers import options_in
 from deepseek_sdk._io import AsyncIO, Background, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._record import Record
@@ -68,8 +68,7 @@ class Family:
         chosen = _chosen(client, headers, own)
         _check(client, path, body)
         is_direct = not is_stream and _reads_whole(chosen)
-        wire_options = options.model_copy(update={"headers": without_own(client._custom_headers, headers)})  # noqa: SLF001
-        endpoint = Endpoint(name="default", client=client, send=send, options=wire_options, support=self.support)
+        endpoint = Endpoint(name="default", client=client, send=send, options=options, support=self.support)
         session_id = None if chosen.session_id is UNSET else chosen.session_id
         return Call(
             body=body,
@@ -94,9 +93,7 @@ def _body_of(options: FinalRequestOptions) -> dict[str, Any]:
     return {**body, **options.extra_json} if options.extra_json else body
 
 
-def _chosen(
-    client: openai.OpenAI | openai.AsyncOpenAI, headers: Mapping[str, Any], own: CallOptions
-) -> CallOptions:
+def _chosen(client: openai.OpenAI | openai.AsyncOpenAI, headers: Mapping[str, Any], own: CallOptions) -> CallOptions:
     """Lay headers over the context over the client: the nearest to the call wins."""
     context = current_options()
     chosen = own if context is None else context.over(own)
@@ -112,7 +109,7 @@ def _check(client: openai.OpenAI | openai.AsyncOpenAI, path: str, body: Mapping[
 
 def _reads_whole(options: CallOptions) -> bool:
     """Decide how a plain answer is read: whole costs least, a stream is what clocks need."""
-    if options.plain == "direct" or options.plain == "stream":
+    if options.plain in {"direct", "stream"}:
         return options.plain == "direct"
     return options.priority == "batch" or not options.deadlines.needs_stream
 
@@ -124,8 +121,8 @@ def _limits(
     chosen: CallOptions,
     *,
     is_direct: bool,
-) -> Any:
-    timeout = client.timeout if isinstance(options.timeout, openai.NotGiven) else options.timeout
+) -> Limits:
+    timeout: Any = client.timeout if isinstance(options.timeout, openai.NotGiven) else options.timeout
     read = getattr(timeout, "read", timeout)
     return effective_limits(
         chosen.deadlines, read_timeout=read, is_direct=is_direct, is_thinking=is_thinking(body), can_move_on=False

@@ -1,4 +1,4 @@
-"""`call.io`: time, concurrency and the wire, in the colour of the caller. All that a stage may await besides `proceed`."""
+"""`call.io`: time, concurrency and the wire in the caller's colour; all that a stage may await besides `proceed`."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class SyncIO:
 
     async def sleep(self, seconds: float) -> None:
         if self._token is None:
-            time.sleep(seconds)
+            time.sleep(seconds)  # noqa: ASYNC251  this colour has no event loop
         elif not _is_pending(self._token.cancelled, seconds):
             raise concurrent.futures.CancelledError
 
@@ -163,7 +163,7 @@ class SyncIO:
         return work(*args)
 
     async def wait(self, future: Future[T], timeout: float | None = None) -> T:
-        watched = {future} if self._token is None else {future, self._token.cancelled}
+        watched: set[Future[Any]] = {future} if self._token is None else {future, self._token.cancelled}
         concurrent.futures.wait(watched, timeout, concurrent.futures.FIRST_COMPLETED)
         if self._token is not None and self._token.cancelled.done() and not future.done():
             raise concurrent.futures.CancelledError
@@ -200,7 +200,9 @@ def _is_pending(future: Future[Any], seconds: float) -> bool:
 class _ThreadRace(Generic[T]):
     """Branches on threads of their own; a loser's socket is shut down, so that it ends at once."""
 
-    def __init__(self, background: Background, watchdog: Watchdog, discard: Callable[[T], Awaitable[None]] | None) -> None:
+    def __init__(
+        self, background: Background, watchdog: Watchdog, discard: Callable[[T], Awaitable[None]] | None
+    ) -> None:
         self._background = background
         self._watchdog = watchdog
         self._discard = discard
@@ -232,7 +234,9 @@ class _ThreadRace(Generic[T]):
 
     def winner(self, count: int, token: CancelToken | None) -> tuple[int, T]:
         if token is not None:
-            token.cancelled.add_done_callback(lambda _: self._results.put((-1, None, concurrent.futures.CancelledError())))
+            token.cancelled.add_done_callback(
+                lambda _: self._results.put((-1, None, concurrent.futures.CancelledError()))
+            )
         errors: list[BaseException] = []
         while len(errors) < count:
             index, value, error = self._results.get()
@@ -261,7 +265,7 @@ class _ThreadRace(Generic[T]):
 async def _settled(background: Background, ticket: object, branch: Branch[None], io: IO) -> None:
     try:
         await branch(io)
-    except Exception:
+    except Exception:  # noqa: BLE001  nobody waits for it
         _log.warning("background work failed", exc_info=True)
     finally:
         background.leave(ticket)
@@ -345,7 +349,8 @@ def _waker() -> Callable[[Callable[[], None]], object]:
     if sniffio.current_async_library() == "trio":
         import trio  # noqa: PLC0415  it is there, since it runs
 
-        return trio.lowlevel.current_trio_token().run_sync_soon
+        token: Any = trio.lowlevel.current_trio_token()
+        return token.run_sync_soon  # type: ignore[no-any-return]
     import asyncio  # noqa: PLC0415  a sync program need not load it
 
     loop = asyncio.get_running_loop()

@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Sequence
+    from collections.abc import Coroutine, Sequence
 
     from deepseek_sdk._call import Call
     from deepseek_sdk._reply import Reply
@@ -19,7 +19,7 @@ T = TypeVar("T")
 class Proceed(Protocol):
     """The rest of the chain."""
 
-    def __call__(self, call: Call) -> Awaitable[Reply]:
+    def __call__(self, call: Call) -> Coroutine[Any, Any, Reply]:
         """Answer a call."""
         ...
 
@@ -28,8 +28,8 @@ class Stage(Protocol):
     """
     One link of the chain.
 
-    It may await nothing but `proceed(...)` and methods of `call.io`: that is what lets the sync client run it without an
-    event loop.
+    It may await nothing but `proceed(...)` and methods of `call.io`: that is what lets the sync client run it without
+    an event loop.
     """
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
@@ -46,7 +46,7 @@ class Stage(Protocol):
         ...
 
 
-def compose(stages: Sequence[Stage], last: Callable[[Call], Awaitable[Reply]]) -> Proceed:
+def compose(stages: Sequence[Stage], last: Proceed) -> Proceed:
     """
     Chain stages up.
 

@@ -27,6 +27,8 @@ __all__ = ["Progress"]
 
 _FINISHED = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
 _STRING_BODY = re.compile(rb'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))+')
+# Bytes that stand for themselves in a JSON string.
+_BARE = bytes(byte for byte in range(0x20, 0x100) if byte not in b'"\\')
 _CHANNELS = ("content", "reasoning_content", "text")
 # Streams whose every event differs (logprobs) teach nothing; learning stops after this many tries.
 _LESSONS = 16
@@ -36,8 +38,8 @@ class _Template:
     """
     The shape of an ordinary delta: all the bytes around one string.
 
-    An event that differs from one already decoded in nothing but the body of that string is known to be valid, and what it
-    says, without being decoded: a fifth of the cost.
+    An event that differs from one already decoded in nothing but the body of that string is known to be valid, and
+    what it says is known, without being decoded: a third of the cost.
     """
 
     __slots__ = ("key", "prefix", "start", "suffix", "tail")
@@ -49,17 +51,8 @@ class _Template:
         self.start = len(prefix)
         self.tail = len(suffix)
 
-    def body(self, raw: bytes) -> bytes | None:
-        """Return the string's body as JSON writes it, or None where the event is not of this shape."""
-        if not (raw.startswith(self.prefix) and raw.endswith(self.suffix)):
-            return None
-        found = _STRING_BODY.fullmatch(raw, self.start, len(raw) - self.tail)
-        return found[0] if found and _is_utf8(found[0]) else None
-
 
 def _is_utf8(text: bytes) -> bool:
-    if text.isascii():
-        return True
     try:
         text.decode()
     except UnicodeDecodeError:
@@ -84,7 +77,7 @@ def _learn(event: Event, chunk: dict[str, Any]) -> _Template | None:
 
 
 def _only_channel(chunk: dict[str, Any]) -> str | None:
-    choices = chunk.get("choices") or ()
+    choices = chunk.get("choices") or []
     if len(choices) != 1 or choices[0].get("index") or choices[0].get("finish_reason") or chunk.get("usage"):
         return None
     delta = choices[0].get("delta", choices[0])
@@ -123,6 +116,7 @@ class Progress:
         "_lessons",
         "_normaliser",
         "_response",
+        "_spoken",
         "_template",
         "_texts",
         "finish_reason",
@@ -145,7 +139,8 @@ class Progress:
         self._template: _Template | None = None
         self._lessons = _LESSONS
         # The texts as JSON writes them: joining is exact, and a token costs its own bytes and nothing else.
-        self._texts: dict[str, bytearray] = {key: bytearray() for key in _CHANNELS}
+        self._texts = {key: bytearray() for key in _CHANNELS}
+        self._spoken = self._texts["content"]
         self._calls: dict[int, dict[str, Any]] = {}
 
     def observe(self, event: Event) -> Event:
@@ -164,13 +159,41 @@ class Progress:
             StreamInterruptedError: It says that the answer was broken off.
             EmptyAnswerError: It says that an empty answer is complete.
         """
-        template = self._template
-        if template is not None and (body := template.body(event.raw)) is not None:
-            self._texts[template.key] += body
+        if self.accepts(event.raw):
             return event
         if event.is_done:
             return self._done(event)
         return self._decoded(event)
+
+    def accepts(self, raw: bytes) -> bool:
+        """
+        Take the next bytes if they are one ordinary delta, which needs no decoding; else leave them to `observe()`.
+
+        Args:
+            raw: Any bytes.
+
+        Returns:
+            Whether they were taken. This runs for every token of every stream.
+        """
+        template = self._template
+        if template is None or not (raw.startswith(template.prefix) and raw.endswith(template.suffix)):
+            return False
+        body = raw[template.start : -template.tail]
+        if body.translate(None, _BARE) or not body.isascii():
+            return self._accepts_rare(body)
+        self._spoken += body
+        return bool(body)
+
+    def _accepts_rare(self, body: bytes) -> bool:
+        if not (_STRING_BODY.fullmatch(body) and _is_utf8(body)):
+            return False
+        self._spoken += body
+        return True
+
+    @property
+    def knows_ordinary(self) -> bool:
+        """Whether `accepts()` has seen an ordinary delta to go by."""
+        return self._template is not None
 
     @property
     def is_complete(self) -> bool:
@@ -252,7 +275,9 @@ class Progress:
 
     def _learn(self, event: Event, chunk: dict[str, Any]) -> None:
         self._lessons -= 1
-        self._template = _learn(event, chunk) or self._template
+        if template := _learn(event, chunk):
+            self._template = template
+            self._spoken = self._texts[template.key]
 
     def _choice(self, choice: dict[str, Any]) -> None:
         message = choice.get("delta") or choice.get("message") or choice
@@ -261,7 +286,8 @@ class Progress:
         self.has_answer = self.has_answer or said or called
         self.has_token = self.has_token or said or called or bool(message.get("reasoning_content"))
         if not choice.get("index"):
-            self._remember(message)
+            if "message" not in choice:
+                self._remember(message)
             # A completion that fills in the middle may well find nothing to fill in.
             self._finish(choice.get("finish_reason"), may_be_empty="text" in choice)
 
@@ -273,7 +299,9 @@ class Progress:
             self._remember_call(fragment.get("index", position), fragment)
 
     def _remember_call(self, index: int, fragment: dict[str, Any]) -> None:
-        call = self._calls.setdefault(index, {"id": None, "type": "function", "function": {"name": "", "arguments": ""}})
+        call = self._calls.setdefault(
+            index, {"id": None, "type": "function", "function": {"name": "", "arguments": ""}}
+        )
         function = fragment.get("function") or {}
         call["id"] = fragment.get("id") or call["id"]
         call["function"]["name"] += function.get("name") or ""
@@ -300,4 +328,4 @@ class Progress:
 
 
 def _text(body: bytearray) -> str:
-    return str(json.loads(b'"%b"' % body)) if body else ""
+    return str(json.loads(b'"%b"' % bytes(body))) if body else ""

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 from deepseek_sdk.errors import classify
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from deepseek_sdk._progress import Progress
 
 __all__ = ["RECORD_EXTENSION", "Attempt", "Record", "Times"]
@@ -73,7 +75,7 @@ class Record:
     repairs: list[str] = field(default_factory=list)
     usage: dict[str, Any] | None = None
     finish_reason: str | None = None
-    trace_id: str | None = None
+    headers: Mapping[str, str] | None = None
     answer_in_reasoning: bool = False
 
     def begin(self, *, route: str, model: str, now: float) -> Attempt:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._call import Call
     from deepseek_sdk._clock import Clock
     from deepseek_sdk._record import Attempt
+    from deepseek_sdk._wire import Upstream
 
 __all__ = ["Ending", "Hook", "Reply", "Rescuer", "Source", "Tap"]
 
@@ -38,6 +39,11 @@ class Source(Protocol):
     """
 
     response: Any
+
+    @property
+    def upstream(self) -> Upstream | None:
+        """What its bytes come from, while they may be handed on as they are, else None."""
+        ...
 
     async def pull(self, until: float) -> list[Event] | None:
         """
@@ -123,6 +129,7 @@ class Reply:
         call: The call it answers.
         source: Where it comes from now.
         progress: What has come of it from there.
+        clock: Its clocks.
         has_shown: The caller has seen some of the answer, so another answer can no longer take its place.
     """
 
@@ -131,7 +138,7 @@ class Reply:
         self.source = source
         self.progress = Progress(source.response)
         self.has_shown = False
-        self._clock = clock
+        self.clock = clock
         self._attempt = attempt
         self._legs = [_Leg()]
         self._taps: tuple[Tap, ...] = ()
@@ -198,6 +205,16 @@ class Reply:
         events = await self.next()
         return events[0].raw if len(events) == 1 else b"".join([event.raw for event in events])
 
+    def ordinary_upstream(self) -> Upstream | None:
+        """
+        Say what bytes may go straight to the caller, as long as `progress.accepts()` them.
+
+        Returns:
+            Where to read them, or None where something has to see every event.
+        """
+        is_settled = self._failure is None and not self._is_ended and not self._taps
+        return self.source.upstream if is_settled and self.progress.knows_ordinary else None
+
     async def gather(self) -> bytes:
         """
         Wait for all of the answer, as a plain call does; nothing is shown before, so anything can take its place.
@@ -238,8 +255,9 @@ class Reply:
             return []
         events: list[Event] = []
         try:
+            # Not a comprehension: what came before a failure is kept.
             for event in batch:
-                events.append(self.progress.observe(event))
+                events.append(self.progress.observe(event))  # noqa: PERF401
         except Exception as error:  # noqa: BLE001
             self._failure = error
         self._note(events)
@@ -258,14 +276,14 @@ class Reply:
 
     def _until(self) -> float:
         if not self.progress.is_complete:
-            return self._clock.at
+            return self.clock.at
         trailer = _TRAILER_S if self.progress.usage is None else _TRAILER_AFTER_USAGE_S
-        return min(self._clock.at, self.call.io.now() + trailer)
+        return min(self.clock.at, self.call.io.now() + trailer)
 
     def _explain(self, error: DeadlineReached | ConnectionLost) -> Exception:
         if isinstance(error, ConnectionLost):
             return self.progress.interrupted(f"The connection broke: {error}")
-        kind, limit = self._clock.expired()
+        kind, limit = self.clock.expired()
         return kind(request=self.source.response.request, limit=limit, partial=self.progress.partial())
 
     def _at_eof(self) -> list[Event]:
@@ -289,8 +307,8 @@ class Reply:
     def _note(self, events: list[Event]) -> None:
         progress, now = self.progress, self.call.io.now()
         if progress.has_token:
-            self._clock.progress(now)
-        elif now >= self._clock.at and self._failure is None:
+            self.clock.progress(now)
+        elif now >= self.clock.at and self._failure is None:
             self._failure = self._explain(DeadlineReached())
         if self.call.record.times.first_answer is None:
             self.call.record.note(self._attempt, progress, now)
@@ -335,9 +353,9 @@ class Reply:
 
     def _adopt(self, other: Reply, level: int) -> None:
         self.source, self.progress = other.source, other.progress
-        self._clock, self._attempt = other._clock, other._attempt  # noqa: SLF001
-        other._legs[-1].rescuer = self._legs[level].rescuer  # noqa: SLF001
-        self._legs[: level + 1] = other._legs  # noqa: SLF001
+        self.clock, self._attempt = other.clock, other._attempt
+        other._legs[-1].rescuer = self._legs[level].rescuer
+        self._legs[: level + 1] = other._legs
         self._taps = self._all_taps()
         self._held = []
         self._fold = Fold()
@@ -361,5 +379,3 @@ class Reply:
     def _finish_record(self) -> None:
         record = self.call.record
         record.times.total = self.call.io.now() - record.started
-
-

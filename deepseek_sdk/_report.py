@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import openai
 
 from deepseek_sdk._record import RECORD_EXTENSION, Attempt, Record, Times
+from deepseek_sdk.errors import trace_id
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-__all__ = ["CallReport", "Usage", "attached", "blame", "blaming", "report"]
+__all__ = ["CallReport", "Usage", "attached", "blame", "report"]
 
 T = TypeVar("T")
 
@@ -153,27 +153,10 @@ def blame(error: BaseException, record: Record) -> None:
         record: The record of the call.
     """
     attached(error, record)
+    if record.times.total is None:
+        record.times.total = time.monotonic() - record.started
     if isinstance(error, openai.OpenAIError):
         error.attempts = _snapshot(record).attempts  # type: ignore[attr-defined]
-
-
-@contextmanager
-def blaming(record: Record) -> Iterator[None]:
-    """
-    Let every error raised inside the block tell what led to it.
-
-    Args:
-        record: The record of the call.
-
-    Yields:
-        Nothing.
-    """
-    try:
-        yield
-    except Exception as error:
-        record.times.total = time.monotonic() - record.started
-        blame(error, record)
-        raise
 
 
 def _find(answer: object) -> Record | None:
@@ -197,7 +180,7 @@ def _snapshot(record: Record) -> CallReport:
         times=replace(record.times),
         finish_reason=record.finish_reason,
         session_id=record.session_id,
-        trace_id=record.trace_id,
+        trace_id=None if record.headers is None else trace_id(record.headers),
         repairs=tuple(record.repairs),
         possibly_billed_attempts=sum(attempt.is_possibly_billed for attempt in record.attempts),
         answer_in_reasoning=record.answer_in_reasoning,

@@ -109,7 +109,7 @@ class Framer:
         """
         if not self._started:
             chunk = self._skip_bom(chunk)
-        if self._is_clean() and chunk.startswith(b"data: ") and chunk.endswith(b"\n\n") and b"\r" not in chunk:
+        if self.is_clean and chunk.startswith(b"data: ") and chunk.endswith(b"\n\n") and b"\r" not in chunk:
             return self._feed_plain(chunk)
         return self._feed_any(chunk)
 
@@ -130,7 +130,9 @@ class Framer:
         self._started = not _BOM.startswith(chunk)
         return chunk.removeprefix(_BOM)
 
-    def _is_clean(self) -> bool:
+    @property
+    def is_clean(self) -> bool:
+        """Whether all that came was whole events."""
         return not (self._line or self._data or self._after_cr or self._name)
 
     def _feed_plain(self, chunk: bytes) -> list[Event]:

@@ -18,12 +18,12 @@ _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "max_tokens": ((int,), "a whole number"),
     "n": ((int,), "a whole number"),
     "presence_penalty": (_NUMBER, "a number"),
-    "response_format": ((Mapping,), "a dictionary"),
+    "response_format": ((dict, Mapping), "a dictionary"),
     "seed": ((int,), "a whole number"),
     "stop": ((str, list, tuple), "a string or a list of strings"),
-    "stream_options": ((Mapping,), "a dictionary"),
+    "stream_options": ((dict, Mapping), "a dictionary"),
     "temperature": (_NUMBER, "a number"),
-    "thinking": ((Mapping,), 'a dictionary such as {"type": "disabled"}'),
+    "thinking": ((dict, Mapping), 'a dictionary such as {"type": "disabled"}'),
     "tools": ((list, tuple), "a list"),
     "top_logprobs": ((int,), "a whole number"),
     "top_p": (_NUMBER, "a number"),
@@ -97,7 +97,7 @@ def _messages_problem(body: Mapping[str, Any]) -> tuple[str, str] | None:
     if not messages:
         return "messages", "messages is empty: there is nothing to answer"
     for index, message in enumerate(messages):
-        if not isinstance(message, Mapping):
+        if not isinstance(message, (dict, Mapping)):
             return "messages", f"messages[{index}] must be a dictionary, not {type(message).__name__}"
         if not isinstance(message.get("role"), str):
             return "messages", f"messages[{index}] has no role; it must be a string such as 'user'"
@@ -111,6 +111,6 @@ def _types_problem(body: Mapping[str, Any]) -> tuple[str, str] | None:
         is_stray_bool = isinstance(value, bool) and name not in _TAKES_BOOL
         if value is not None and (is_stray_bool or not isinstance(value, kinds)):
             return name, f"{name} must be {wanted}, not {value!r}"
-        if name.startswith("max_") and value is not None and value < 1:
+        if name.startswith("max_") and isinstance(value, int) and value < 1:
             return name, f"{name} must be at least 1, not {value!r}"
     return None

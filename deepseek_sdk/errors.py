@@ -1,7 +1,7 @@
 """
 The errors of deepseek_sdk, and what may be done about each.
 
-Every class is a `DeepSeekError` and, at the same time, the `openai` type that programs already catch (named on the right):
+Every class is a `DeepSeekError` and, at the same time, the `openai` type that programs catch already, on the right:
 
     DeepSeekError
       ConfigurationError                openai.OpenAIError, ValueError
@@ -32,14 +32,15 @@ Every class is a `DeepSeekError` and, at the same time, the `openai` type that p
       EmptyAnswerError                  openai.APIResponseValidationError
       MalformedResponseError            openai.APIResponseValidationError
 
-Errors that `openai` raises itself (`AuthenticationError`, `InternalServerError`, `APIConnectionError`, ...) pass through as
-they are. `classify()` answers for all of them.
+Errors that `openai` raises itself (`AuthenticationError`, `InternalServerError`, `APIConnectionError`, ...) pass
+through as they are. `classify()` answers for all of them.
 """
 
 from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import openai
@@ -370,7 +371,9 @@ class EmptyAnswerError(DeepSeekError, openai.APIResponseValidationError):
     """The server said `stop` and sent no content, no reasoning and no tool call."""
 
     def __init__(self, *, response: Any) -> None:
-        super().__init__(response, None, message="The answer is complete and empty: finish_reason is stop, with nothing in it")
+        super().__init__(
+            response, None, message="The answer is complete and empty: finish_reason is stop, with nothing in it"
+        )
 
 
 class MalformedResponseError(DeepSeekError, openai.APIResponseValidationError):
@@ -410,40 +413,42 @@ def trace_id(headers: Mapping[str, str]) -> str | None:
 
 
 # The texts stand in DeepSeek's error bodies; the service gives them no machine-readable code.
-_REJECTIONS: tuple[tuple[re.Pattern[str], type[RequestRejectedError], Callable[[re.Match[str]], dict[str, Any]]], ...] = (
+_REJECTIONS: tuple[tuple[str, type[RequestRejectedError], Callable[[re.Match[str]], dict[str, Any]]], ...] = (
     (
-        re.compile(
-            r"maximum context length is (\d+)(?:.*?requested (\d+) tokens(?: \((\d+) in the messages, (\d+))?)?", re.DOTALL
-        ),
+        r"maximum context length is (\d+)(?:.*?requested (\d+) tokens(?: \((\d+) in the messages, (\d+))?)?",
         ContextOverflowError,
         lambda m: dict(zip(("limit", "requested", "in_messages", "in_completion"), _integers(m), strict=True)),
     ),
     (
-        re.compile(r"valid range of max_tokens is \[(\d+), ?(\d+)\]"),
+        r"valid range of max_tokens is \[(\d+), ?(\d+)\]",
         MaxTokensError,
         lambda m: dict(zip(("minimum", "maximum"), _integers(m), strict=True)),
     ),
     (
-        re.compile(r"reasoning_(?:content|text)`? .*must be passed back|Missing `reasoning_content`(?:.*index (\d+))?"),
+        r"reasoning_(?:content|text)`? .*must be passed back|Missing `reasoning_content`(?:.*index (\d+))?",
         ReasoningMissingError,
         lambda m: {"index": _integers(m)[0]},
     ),
-    (re.compile(r"does not support this tool_choice"), ToolChoiceInThinkingError, lambda _: {}),
-    (re.compile(r"response_format type is unavailable"), ResponseFormatError, lambda _: {}),
+    (r"does not support this tool_choice", ToolChoiceInThinkingError, lambda _: {}),
+    (r"response_format type is unavailable", ResponseFormatError, lambda _: {}),
     (
-        re.compile(r"(?:messages\[(\d+)\].*)?unknown variant `image_url`"),
+        r"(?:messages\[(\d+)\].*)?unknown variant `image_url`",
         ImagesUnsupportedError,
         lambda m: {"index": _integers(m)[0]},
     ),
     (
-        re.compile(r"supported API model names are (.+?),? but you passed `?([^`\s]+?)`?\.?$|Model Not Exist"),
+        r"supported API model names are (.+?),? but you passed `?([^`\s]+?)`?\.?$|Model Not Exist",
         UnknownModelError,
         lambda m: {"supported": tuple(re.split(r",\s*", m[1])) if m[1] else (), "model": m[2]},
     ),
-    (re.compile(r"Stop string array too long: (\d+)"), StopSequencesError, lambda m: {"count": int(m[1])}),
-    (re.compile(r"content or tool_calls must be set"), EmptyMessageError, lambda _: {}),
-    (re.compile(r"tool_calls?'? must be followed by|'tool_calls'|tool_call_id"), ToolOrderError, lambda _: {}),
+    (r"Stop string array too long: (\d+)", StopSequencesError, lambda m: {"count": int(m[1])}),
+    (r"content or tool_calls must be set", EmptyMessageError, lambda _: {}),
+    (r"tool_calls?'? must be followed by|'tool_calls'|tool_call_id", ToolOrderError, lambda _: {}),
 )
+
+
+# "Your current concurrency is 40, which exceeds your concurrency limit of 39 based on your remaining balance."
+_CONCURRENCY = (r"current concurrency is (\d+)", r"concurrency limit of (\d+)")
 
 
 def _integers(match: re.Match[str]) -> list[int | None]:
@@ -460,11 +465,11 @@ def refine(error: openai.APIStatusError) -> openai.APIStatusError:
     Returns:
         A more telling error of the same `openai` type, or *error* itself.
     """
-    if error.status_code == 402:  # noqa: PLR2004  an HTTP status
+    if error.status_code == HTTPStatus.PAYMENT_REQUIRED:
         return InsufficientBalanceError(error)
-    if error.status_code == 429 and (found := re.search(r"concurrency(?: is (\d+).*?concurrency)? limit", error.message)):  # noqa: PLR2004
-        limit = re.search(r"concurrency limit of (\d+)", error.message)
-        return ConcurrencyLimitError(error, current=_integers(found)[0], limit=_integers(limit)[0] if limit else None)
+    if error.status_code == HTTPStatus.TOO_MANY_REQUESTS and "concurrency" in error.message:
+        current, limit = (re.search(text, error.message) for text in _CONCURRENCY)
+        return ConcurrencyLimitError(error, current=current and int(current[1]), limit=limit and int(limit[1]))
     if error.status_code in (400, 422):
         return _rejection(error)
     return error
@@ -472,7 +477,7 @@ def refine(error: openai.APIStatusError) -> openai.APIStatusError:
 
 def _rejection(error: openai.APIStatusError) -> openai.APIStatusError:
     for pattern, kind, facts in _REJECTIONS:
-        if found := pattern.search(error.message):
+        if found := re.search(pattern, error.message, re.DOTALL):
             return kind(error, facts(found))
     return error
 

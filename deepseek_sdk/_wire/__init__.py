@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from deepseek_sdk._wire.alarm import DeadlineReached
-from deepseek_sdk._wire.client import CancelToken, SupervisedClient
 from deepseek_sdk._wire.response import (
     RESPONSE,
     host_and_path,
@@ -12,6 +13,7 @@ from deepseek_sdk._wire.response import (
     stub_response,
     whole_response,
 )
+from deepseek_sdk._wire.thread import CancelToken
 from deepseek_sdk._wire.upstream import AsyncUpstream, ConnectionLost, SyncUpstream, Upstream
 from deepseek_sdk._wire.watchdog import Watchdog
 
@@ -21,7 +23,6 @@ __all__ = [
     "CancelToken",
     "ConnectionLost",
     "DeadlineReached",
-    "SupervisedClient",
     "SyncUpstream",
     "Upstream",
     "Watchdog",
@@ -29,5 +30,22 @@ __all__ = [
     "stream_response",
     "stub_request",
     "stub_response",
+    "supervised_client",
     "whole_response",
 ]
+
+
+def supervised_client(**options: Any) -> Any:
+    """
+    Make the default HTTP client of the sync colour.
+
+    Args:
+        **options: What `httpx2.Client` takes.
+
+    Returns:
+        An HTTP client whose sockets obey deadlines.
+    """
+    # httpcore2 takes longer to load than all of this library, and is not needed until a client is made.
+    from deepseek_sdk._wire.client import SupervisedClient  # noqa: PLC0415
+
+    return SupervisedClient(**options)

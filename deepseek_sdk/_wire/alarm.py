@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
+import anyio.lowlevel
 import sniffio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable, Coroutine
 
 __all__ = ["AsyncAlarm", "DeadlineReached", "make_alarm"]
 
@@ -45,6 +47,10 @@ class AsyncAlarm(Protocol):
         """Give the timer back."""
         ...
 
+    def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Let the event loop of the alarm run something, from any thread; nothing happens where the loop is gone."""
+        ...
+
 
 def make_alarm() -> AsyncAlarm:
     """
@@ -59,9 +65,10 @@ def make_alarm() -> AsyncAlarm:
 class _AsyncioAlarm:
     """asyncio.timeout() costs a timer for every wait: five times what a streamed chunk may cost."""
 
-    __slots__ = ("_handle", "_has_fired", "_rings_at", "_task", "_until")
+    __slots__ = ("_handle", "_has_fired", "_loop", "_rings_at", "_task", "_until")
 
     def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
         self._handle: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[Any] | None = None
         self._until = inf
@@ -90,11 +97,16 @@ class _AsyncioAlarm:
             self._handle.cancel()
         self._handle, self._rings_at = None, inf
 
+    def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        if not self._loop.is_closed():
+            # The loop may close in between; then there is nothing left to do.
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(lambda: self._loop.create_task(work()))
+
     def _schedule(self) -> None:
         self.stop()
-        loop = asyncio.get_running_loop()
         # A loop may keep a clock of its own, so the instant is carried over.
-        self._handle = loop.call_at(loop.time() + self._until - time.monotonic(), self._ring)
+        self._handle = self._loop.call_at(self._loop.time() + self._until - time.monotonic(), self._ring)
         self._rings_at = self._until
 
     def _ring(self) -> None:
@@ -109,6 +121,11 @@ class _AsyncioAlarm:
 
 
 class _AnyioAlarm:
+    """For trio, whose cancel scopes cost little."""
+
+    def __init__(self) -> None:
+        self._token = anyio.lowlevel.current_token()
+
     async def guard(self, awaitable: Awaitable[T], until: float) -> T:
         deadline = anyio.current_time() + until - time.monotonic()
         with anyio.CancelScope(deadline=deadline) as scope:
@@ -120,3 +137,13 @@ class _AnyioAlarm:
 
     def stop(self) -> None:
         pass
+
+    def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        import trio  # noqa: PLC0415  it is there, since it runs
+
+        async def task() -> None:
+            await work()
+
+        token: Any = self._token.native_token
+        with contextlib.suppress(trio.RunFinishedError):
+            token.run_sync_soon(trio.lowlevel.spawn_system_task, task)

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import socket
-import threading
-import time
-from concurrent.futures import Future
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 import httpcore2
 import openai
 from typing_extensions import override
+
+from deepseek_sdk._wire.thread import Alarm, Bounded, shorten
 
 if TYPE_CHECKING:
     import ssl
@@ -20,74 +17,12 @@ if TYPE_CHECKING:
 
     import httpx2
 
-__all__ = ["Alarm", "CancelToken", "SupervisedClient", "abort_socket", "alarm_of"]
+__all__ = ["SupervisedClient"]
 
 
-class CancelToken:
-    """Lets one thread end what another is doing on a socket."""
+class _Stream(httpcore2.NetworkStream, Bounded):
+    """A connection that obeys the alarm of the thread that uses it, besides its own deadline."""
 
-    def __init__(self) -> None:
-        self.cancelled: Future[None] = Future()
-        self._stream: httpcore2.NetworkStream | None = None
-
-    def watch(self, stream: httpcore2.NetworkStream) -> None:
-        """
-        Note the stream that the owner's thread is about to block on.
-
-        Args:
-            stream: It.
-
-        Raises:
-            httpcore2.ReadError: The owner was cancelled.
-        """
-        self._stream = stream
-        if self.cancelled.done():
-            message = "the call was cancelled"
-            raise httpcore2.ReadError(message)
-
-    def cancel(self) -> None:
-        """Cancel the owner: what it waits for ends at once."""
-        if not self.cancelled.done():
-            self.cancelled.set_result(None)
-        if self._stream is not None:
-            abort_socket(self._stream)
-
-
-def abort_socket(stream: Any) -> None:
-    """
-    Shut a connection down from any thread; a read that blocks on it returns.
-
-    Args:
-        stream: A network stream of httpcore2.
-    """
-    found = stream.get_extra_info("socket")
-    if isinstance(found, socket.socket):
-        # SSLSocket.shutdown() would take the TLS state from under a reader in another thread.
-        with contextlib.suppress(OSError):
-            socket.socket.shutdown(found, socket.SHUT_RDWR)
-
-
-class Alarm(threading.local):
-    """
-    What holds for the thread that is talking to a server.
-
-    Attributes:
-        at: The instant at which every read, write, connect and handshake of this thread gives up.
-        token: How another thread may cancel it, or None.
-    """
-
-    at: float = inf
-    token: CancelToken | None = None
-
-    def bound(self, timeout: float | None) -> float | None:
-        """Shorten a timeout, in seconds, to what is left."""
-        if self.at == inf:
-            return timeout
-        left = max(self.at - time.monotonic(), 0.0001)
-        return left if timeout is None else min(timeout, left)
-
-
-class _Stream(httpcore2.NetworkStream):
     def __init__(self, stream: httpcore2.NetworkStream, alarm: Alarm) -> None:
         self._stream = stream
         self._alarm = alarm
@@ -95,7 +30,7 @@ class _Stream(httpcore2.NetworkStream):
     def _limit(self, timeout: float | None) -> float | None:
         if self._alarm.token is not None:
             self._alarm.token.watch(self._stream)
-        return self._alarm.bound(timeout)
+        return shorten(self._alarm.bound(timeout), self.until)
 
     @override
     def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
@@ -178,16 +113,3 @@ class SupervisedClient(openai.DefaultHttpxClient):
         pool: Any = transport._pool  # type: ignore[attr-defined]  # noqa: SLF001
         pool._network_backend = _Backend(pool._network_backend, self.alarm)  # noqa: SLF001
         return transport
-
-
-def alarm_of(http_client: object) -> Alarm | None:
-    """
-    Find a client's alarm.
-
-    Args:
-        http_client: Any HTTP client.
-
-    Returns:
-        Its alarm, or None for a client that is not ours.
-    """
-    return http_client.alarm if isinstance(http_client, SupervisedClient) else None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import weakref
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import httpx2
 from deepseek_sdk._headers import RAW_RESPONSE
 from deepseek_sdk._pipeline import finish
 from deepseek_sdk._record import RECORD_EXTENSION
+from deepseek_sdk._wire.upstream import AsyncUpstream, SyncUpstream
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -23,7 +24,7 @@ __all__ = ["RESPONSE", "host_and_path", "stream_response", "stub_request", "stub
 RESPONSE = httpx2.Response
 
 # They describe bytes that are not handed on: httpx2 would decode or count them again.
-_FRAMING = frozenset({"content-encoding", "content-length", "transfer-encoding", "content-type"})
+_FRAMING = frozenset({b"content-encoding", b"content-length", b"transfer-encoding", b"content-type"})
 
 
 class _SyncBody(httpx2.SyncByteStream):
@@ -32,9 +33,11 @@ class _SyncBody(httpx2.SyncByteStream):
         weakref.finalize(self, reply.abandon).atexit = False
 
     def __iter__(self) -> Iterator[bytes]:
-        next_bytes = self._reply.next_bytes
-        while chunk := finish(next_bytes()):
+        reply = self._reply
+        while chunk := finish(reply.next_bytes()):
             yield chunk
+            if isinstance(upstream := reply.ordinary_upstream(), SyncUpstream):
+                yield from upstream.ordinary(reply.progress.accepts, reply.clock)
 
     def close(self) -> None:
         finish(self._reply.close())
@@ -46,9 +49,13 @@ class _AsyncBody(httpx2.AsyncByteStream):
         weakref.finalize(self, reply.abandon).atexit = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        next_bytes = self._reply.next_bytes
-        while chunk := await next_bytes():
+        reply = self._reply
+        while chunk := await reply.next_bytes():
             yield chunk
+            if isinstance(upstream := reply.ordinary_upstream(), AsyncUpstream):
+                accepts, clock = reply.progress.accepts, reply.clock
+                while (ordinary := await upstream.ordinary(accepts, clock)) is not None:
+                    yield ordinary
 
     async def aclose(self) -> None:
         await self._reply.close()
@@ -67,7 +74,7 @@ def stream_response(reply: Reply, raw_mode: str | None, *, is_async: bool) -> An
         A response that openai can read, with the server's status, headers and request.
     """
     body = _AsyncBody(reply) if is_async else _SyncBody(reply)
-    return _response(reply, raw_mode, content_type="text/event-stream", stream=body)
+    return _response(reply, raw_mode, content_type=b"text/event-stream", stream=body)
 
 
 def whole_response(reply: Reply, raw_mode: str | None, content: bytes) -> Any:
@@ -82,14 +89,26 @@ def whole_response(reply: Reply, raw_mode: str | None, content: bytes) -> Any:
     Returns:
         A response that openai can read, with the server's status, headers and request.
     """
-    return _response(reply, raw_mode, content_type="application/json", content=content)
+    if raw_mode is None and reply.call.is_direct:
+        return _filled(reply, content)
+    return _response(reply, raw_mode, content_type=b"application/json", content=content)
 
 
-def _response(reply: Reply, raw_mode: str | None, *, content_type: str, **body: Any) -> Any:
+def _filled(reply: Reply, content: bytes) -> Any:
+    """Give the server's own response the content that was read from it: no caller will see more of it than that."""
+    response = reply.source.response
+    response._content = content  # noqa: SLF001
+    response.extensions[RECORD_EXTENSION] = reply.call.record
+    return response
+
+
+def _response(reply: Reply, raw_mode: str | None, *, content_type: bytes, **body: Any) -> Any:
     upstream, record = reply.source.response, reply.call.record
-    headers = [(name, value) for name, value in upstream.headers.multi_items() if name.lower() not in _FRAMING]
-    headers += [("content-type", content_type), *_facts(record)]
-    extensions = {name: value for name, value in upstream.extensions.items() if name in ("http_version", "reason_phrase")}
+    headers = [(name, value) for name, value in upstream.headers.raw if name.lower() not in _FRAMING]
+    headers.append((b"content-type", content_type))
+    extensions = {
+        name: value for name, value in upstream.extensions.items() if name in ("http_version", "reason_phrase")
+    }
     response = httpx2.Response(
         upstream.status_code,
         headers=headers,
@@ -97,20 +116,21 @@ def _response(reply: Reply, raw_mode: str | None, *, content_type: str, **body: 
         extensions={**extensions, RECORD_EXTENSION: record},
         **body,
     )
-    response.elapsed = datetime.timedelta(seconds=record.times.total or record.attempts[-1].started)
+    response.elapsed = dt.timedelta(seconds=record.times.total or record.attempts[-1].started)
     if raw_mode is not None:
         response.request.headers[RAW_RESPONSE] = raw_mode
+        response.headers.update(_facts(record))
     return response
 
 
-def _facts(record: Record) -> list[tuple[str, str]]:
+def _facts(record: Record) -> dict[str, str]:
     """Say in headers what is known by the time they are sent."""
     attempt = record.attempts[-1]
-    return [
-        ("x-deepseek-sdk-route", attempt.route),
-        ("x-deepseek-sdk-model", attempt.model),
-        ("x-deepseek-sdk-attempts", str(len(record.attempts))),
-    ]
+    return {
+        "x-deepseek-sdk-route": attempt.route,
+        "x-deepseek-sdk-model": attempt.model,
+        "x-deepseek-sdk-attempts": str(len(record.attempts)),
+    }
 
 
 def stub_request(url: str) -> Any:

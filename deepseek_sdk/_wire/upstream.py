@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import time
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
@@ -11,16 +12,17 @@ import anyio
 import httpx2
 import openai
 
-from deepseek_sdk._wire.alarm import DeadlineReached, make_alarm
-from deepseek_sdk._wire.client import Alarm, CancelToken, alarm_of
+from deepseek_sdk._wire.alarm import AsyncAlarm, DeadlineReached, make_alarm
+from deepseek_sdk._wire.thread import Alarm, Bounded, CancelToken
+from deepseek_sdk._wire.watchdog import Watch
 
 if TYPE_CHECKING:
-    import asyncio
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from openai._models import FinalRequestOptions
 
-    from deepseek_sdk._wire.watchdog import Watch, Watchdog
+    from deepseek_sdk._clock import Clock
+    from deepseek_sdk._wire.watchdog import Watchdog
 
 __all__ = ["AsyncUpstream", "ConnectionLost", "SyncUpstream", "Upstream"]
 
@@ -34,15 +36,28 @@ class ConnectionLost(Exception):  # noqa: N818  a signal between two modules
 
 def _lost(error: Exception) -> Exception:
     # By name: a caller's client may be of httpx as well as of httpx2.
+    if isinstance(error, DeadlineReached):
+        return error
     is_timeout = any(kind.__name__ == "TimeoutException" for kind in type(error).__mro__)
     return DeadlineReached() if is_timeout else ConnectionLost(str(error) or type(error).__name__)
 
 
-def _with_read_timeout(options: FinalRequestOptions, timeout: Any, left: float) -> FinalRequestOptions:
+def _with_read_timeout(client: openai.OpenAI, options: FinalRequestOptions, until: float) -> FinalRequestOptions:
     """Let a client that is not ours give up by itself while it waits for headers: no socket can be seen until then."""
-    limits = httpx2.Timeout(timeout).as_dict() if not isinstance(timeout, httpx2.Timeout) else timeout.as_dict()
+    timeout: Any = client.timeout if isinstance(options.timeout, openai.NotGiven) else options.timeout
+    read, left = getattr(timeout, "read", timeout), max(until - time.monotonic(), 0.001)
+    if left == inf or (read is not None and read <= left + 0.001):
+        return options
+    limits = timeout.as_dict() if isinstance(timeout, httpx2.Timeout) else httpx2.Timeout(timeout).as_dict()
     short = {name: left if limit is None else min(limit, left) for name, limit in limits.items()}
     return options.model_copy(update={"timeout": httpx2.Timeout(**short)})
+
+
+def _settle(outcome: bytes | Exception | None) -> bytes | None:
+    """Give what `ordinary()` or a read left."""
+    if isinstance(outcome, Exception):
+        raise _lost(outcome) from outcome
+    return outcome
 
 
 class SyncUpstream:
@@ -53,15 +68,18 @@ class SyncUpstream:
         response: The HTTP response, unread.
     """
 
-    def __init__(self, response: Any, alarm: Alarm, token: CancelToken | None, watchdog: Watchdog | None) -> None:
+    def __init__(self, response: Any, watchdog: Watchdog) -> None:
         self.response = response
-        self._alarm = alarm
-        self._token = token
         self._watchdog = watchdog
-        self._watch: Watch | None = None
+        self._ahead: list[bytes | Exception | None] = []
+        self._is_over = False
         self._chunks: Iterator[bytes] = iter(_body(response))
-        if watchdog is not None and (stream := response.extensions.get("network_stream")) is not None:
-            self._watch = watchdog.add(stream)
+        stream = response.extensions.get("network_stream")
+        self._connection: Bounded | Watch
+        if isinstance(stream, Bounded):
+            self._connection = stream
+        else:
+            self._connection = Bounded() if stream is None else watchdog.add(stream)
 
     @classmethod
     def open(
@@ -92,11 +110,10 @@ class SyncUpstream:
             DeadlineReached: The headers did not come in time.
             openai.APIError: What openai makes of the failure.
         """
-        ours = alarm_of(client._client)  # noqa: SLF001
+        ours: Alarm | None = getattr(client._client, "alarm", None)  # noqa: SLF001
         alarm = ours or Alarm()
-        if ours is None and until != inf:
-            timeout = client.timeout if isinstance(options.timeout, openai.NotGiven) else options.timeout
-            options = _with_read_timeout(options, timeout, max(until - time.monotonic(), 0.001))
+        if ours is None:
+            options = _with_read_timeout(client, options, until)
         alarm.at, alarm.token = until, token
         try:
             response = send(options)
@@ -104,7 +121,7 @@ class SyncUpstream:
             raise (DeadlineReached() if _is_over(until) else error) from error
         finally:
             alarm.at, alarm.token = inf, None
-        return cls(response, alarm, token, watchdog if ours is None else None)
+        return cls(response, watchdog)
 
     async def read(self, until: float) -> bytes | None:
         """
@@ -122,6 +139,33 @@ class SyncUpstream:
         """
         return self._next(until)
 
+    def ordinary(self, accepts: Callable[[bytes], bool], clock: Clock) -> Iterator[bytes]:
+        """
+        Pass bytes on for as long as nothing but the clock has to be told. This loop runs for every token.
+
+        Args:
+            accepts: Takes bytes that need no further look.
+            clock: The clocks.
+
+        Yields:
+            What was accepted; what was not is what `read()` gives next.
+        """
+        chunks, connection, now = self._chunks, self._connection, time.monotonic
+        while True:
+            connection.until = clock.at
+            try:
+                chunk = next(chunks, None)
+            except Exception as error:  # noqa: BLE001  read() raises it
+                self._ahead.append(error)
+                return
+            if chunk is None or not accepts(chunk):
+                self._ahead.append(chunk)
+                return
+            at = now() + clock.stall
+            # Not min(): a call would cost a tenth of what a token may.
+            clock.at = at if at < clock.total_at else clock.total_at  # noqa: FURB136
+            yield chunk
+
     async def close(self, *, is_done: bool) -> None:
         """
         Let go of the connection.
@@ -129,37 +173,33 @@ class SyncUpstream:
         Args:
             is_done: The answer is complete, so the connection is worth keeping.
         """
-        if is_done:
+        if is_done and not self._is_over:
             self._drain()
         self.abort()
 
     def abort(self) -> None:
         """Close the connection at once, from any thread."""
+        self._connection.until = inf
         self.response.close()
-        if self._watch is not None and self._watchdog is not None:
-            self._watchdog.remove(self._watch)
+        if isinstance(self._connection, Watch):
+            self._watchdog.remove(self._connection)
 
     def _next(self, until: float) -> bytes | None:
-        self._set(until)
+        if self._ahead:
+            return self._settle(self._ahead.pop())
+        self._connection.until = until
         try:
             chunk = next(self._chunks, None)
-        except Exception as error:
-            raise (DeadlineReached() if self._has_fired else _lost(error)) from error
-        finally:
-            self._set(inf)
-        if chunk is None and self._has_fired:
+        except Exception as error:  # noqa: BLE001  _settle() raises what it means
+            return self._settle(error)
+        self._is_over = chunk is None
+        return self._settle(chunk)
+
+    def _settle(self, outcome: bytes | Exception | None) -> bytes | None:
+        # A watchdog ends a read by ending the connection.
+        if isinstance(self._connection, Watch) and self._connection.has_fired and not isinstance(outcome, bytes):
             raise DeadlineReached
-        return chunk
-
-    @property
-    def _has_fired(self) -> bool:
-        return self._watch is not None and self._watch.has_fired
-
-    def _set(self, until: float) -> None:
-        self._alarm.at = until
-        self._alarm.token = None if until == inf else self._token
-        if self._watch is not None and self._watchdog is not None:
-            self._watchdog.watch_until(self._watch, until)
+        return _settle(outcome)
 
     def _drain(self) -> None:
         until = time.monotonic() + DRAIN_S
@@ -176,10 +216,11 @@ class AsyncUpstream:
         response: The HTTP response, unread.
     """
 
-    def __init__(self, response: Any) -> None:
+    def __init__(self, response: Any, alarm: AsyncAlarm) -> None:
         self.response = response
-        self._alarm = make_alarm()
-        self._loop = _running_loop()
+        self._alarm = alarm
+        self._is_over = False
+        self._ahead: list[bytes | Exception | None] = []
         self._chunks: AsyncIterator[bytes] = aiter(_body(response))
 
     @classmethod
@@ -203,11 +244,12 @@ class AsyncUpstream:
         """
         alarm = make_alarm()
         try:
-            return cls(await alarm.guard(send(options), until))
-        except openai.APITimeoutError as error:
-            raise (DeadlineReached() if _is_over(until) else error) from error
-        finally:
+            return cls(await alarm.guard(send(options), until), alarm)
+        except BaseException as error:
             alarm.stop()
+            if isinstance(error, openai.APITimeoutError) and _is_over(until):
+                raise DeadlineReached from error
+            raise
 
     async def read(self, until: float) -> bytes | None:
         """
@@ -223,14 +265,41 @@ class AsyncUpstream:
             DeadlineReached: They did not come in time.
             ConnectionLost: The transport failed.
         """
+        if self._ahead:
+            return _settle(self._ahead.pop())
         try:
-            return await self._alarm.guard(anext(self._chunks), until)
+            return await self._alarm.guard(self._chunks.__anext__(), until)
         except StopAsyncIteration:
+            self._is_over = True
             return None
         except DeadlineReached:
             raise
         except Exception as error:
             raise _lost(error) from error
+
+    async def ordinary(self, accepts: Callable[[bytes], bool], clock: Clock) -> bytes | None:
+        """
+        Pass the next bytes on if nothing but the clock has to be told. This runs for every token.
+
+        Args:
+            accepts: Takes bytes that need no further look.
+            clock: The clocks.
+
+        Returns:
+            What was accepted, or None; then `read()` gives what was not.
+        """
+        try:
+            chunk = await self._alarm.guard(self._chunks.__anext__(), clock.at)
+        except StopAsyncIteration:
+            chunk = None
+        except Exception as error:  # noqa: BLE001  read() raises it
+            self._ahead.append(error)
+            return None
+        if chunk is None or not accepts(chunk):
+            self._ahead.append(chunk)
+            return None
+        clock.progress(time.monotonic())
+        return chunk
 
     async def close(self, *, is_done: bool) -> None:
         """
@@ -239,7 +308,7 @@ class AsyncUpstream:
         Args:
             is_done: The answer is complete, so the connection is worth keeping.
         """
-        if is_done:
+        if is_done and not self._is_over:
             await self._drain()
         self._alarm.stop()
         # A caller that is being cancelled must not leave the connection open.
@@ -248,14 +317,7 @@ class AsyncUpstream:
 
     def abort(self) -> None:
         """Close the connection from any thread, as soon as its event loop gets to it."""
-        if self._loop is not None and not self._loop.is_closed():
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(self._abort)
-
-    def _abort(self) -> None:
-        if self._loop is not None:
-            task = self._loop.create_task(self.close(is_done=False))
-            self._closing = task
+        self._alarm.call_soon(partial(self.close, is_done=False))
 
     async def _drain(self) -> None:
         until = time.monotonic() + DRAIN_S
@@ -276,11 +338,3 @@ def _body(response: Any) -> Any:
     if "content-encoding" not in response.headers:
         return response.stream
     return response.aiter_bytes() if isinstance(response.stream, httpx2.AsyncByteStream) else response.iter_bytes()
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    import asyncio  # noqa: PLC0415  a sync program need not load it, a trio program has no such loop
-
-    with contextlib.suppress(RuntimeError):
-        return asyncio.get_running_loop()
-    return None

@@ -7,7 +7,7 @@ import time
 from math import inf
 from typing import Any
 
-from deepseek_sdk._wire.client import abort_socket
+from deepseek_sdk._wire.thread import abort_socket
 
 __all__ = ["Watch", "Watchdog"]
 
@@ -17,16 +17,27 @@ class Watch:
     One watched connection.
 
     Attributes:
-        until: The instant at which it is overdue; set before each read, `inf` between reads.
+        stream: Its network stream.
         has_fired: It was overdue and its socket has been shut down.
     """
 
-    __slots__ = ("has_fired", "stream", "until")
+    __slots__ = ("_until", "_watchdog", "has_fired", "stream")
 
-    def __init__(self, stream: Any) -> None:
+    def __init__(self, stream: Any, watchdog: Watchdog) -> None:
         self.stream = stream
-        self.until = inf
         self.has_fired = False
+        self._until = inf
+        self._watchdog = watchdog
+
+    @property
+    def until(self) -> float:
+        """The instant at which it is overdue."""
+        return self._until
+
+    @until.setter
+    def until(self, instant: float) -> None:
+        self._until = instant
+        self._watchdog.reconsider(instant)
 
 
 class Watchdog:
@@ -46,9 +57,9 @@ class Watchdog:
             stream: Its network stream.
 
         Returns:
-            The watch, to be set by `watch_until()` and given back to `remove()`.
+            The watch, to be given back to `remove()`.
         """
-        watch = Watch(stream)
+        watch = Watch(stream, self)
         with self._changed:
             self._watches.add(watch)
             if self._thread is None:
@@ -56,18 +67,16 @@ class Watchdog:
                 self._thread.start()
         return watch
 
-    def watch_until(self, watch: Watch, until: float) -> None:
+    def reconsider(self, instant: float) -> None:
         """
-        Set when a connection is overdue.
+        Learn that a connection has a new deadline.
 
         Args:
-            watch: Its watch.
-            until: The instant.
+            instant: It.
         """
         with self._changed:
-            watch.until = until
             # A later deadline needs no wake-up: the thread looks again when it wakes for the old one.
-            if until < self._wakes_at:
+            if instant < self._wakes_at:
                 self._changed.notify()
 
     def remove(self, watch: Watch) -> None:
@@ -85,13 +94,13 @@ class Watchdog:
         with self._changed:
             while self._watches:
                 self._fire(time.monotonic())
-                self._wakes_at = min((watch.until for watch in self._watches), default=inf)
+                self._wakes_at = min((watch.until for watch in self._watches if not watch.has_fired), default=inf)
                 left = self._wakes_at - time.monotonic()
                 self._changed.wait(None if left == inf else max(left, 0))
             self._thread = None
 
     def _fire(self, now: float) -> None:
         for watch in self._watches:
-            if watch.until <= now:
-                watch.until, watch.has_fired = inf, True
+            if watch.until <= now and not watch.has_fired:
+                watch.has_fired = True
                 abort_socket(watch.stream)

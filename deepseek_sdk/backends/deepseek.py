@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deepseek_sdk._wire import host_and_path
 
@@ -14,6 +14,15 @@ __all__ = ["guarded_path", "is_deepseek", "request_url"]
 _GUARDED = ("/chat/completions", "/completions")
 _ROOT_ONLY = ("/models", "/user/balance")
 _SURFACES = ("/beta", "/v1", "/anthropic")
+
+
+class HasBaseURL(Protocol):
+    """An openai client, as far as this module is concerned."""
+
+    @property
+    def base_url(self) -> Any:
+        """Where it sends its requests."""
+        ...
 
 
 def guarded_path(method: str, url: str) -> str | None:
@@ -29,9 +38,11 @@ def guarded_path(method: str, url: str) -> str | None:
     """
     if method.lower() != "post":
         return None
+    if url in _GUARDED:
+        return url
     path = url.partition("?")[0].rstrip("/")
     # The longer name ends with the shorter one, so it is asked for first.
-    return next((guarded for guarded in _GUARDED if path == guarded or path.endswith(guarded)), None)
+    return next((guarded for guarded in _GUARDED if path.endswith(guarded)), None)
 
 
 def is_deepseek(base_url: object) -> bool:
@@ -48,26 +59,22 @@ def is_deepseek(base_url: object) -> bool:
     return host == "deepseek.com" or host.endswith(".deepseek.com") or path in ("", "/beta", "/anthropic")
 
 
-def request_url(base_url: object, url: str, body: Mapping[str, Any] | None) -> str:
+def request_url(client: HasBaseURL, url: str, body: Mapping[str, Any] | None) -> str:
     """
     Choose the host of a request: prefix completion, FIM and strict tools live under `/beta`, account data at the root.
 
     Args:
-        base_url: The client's base URL.
-        url: Where openai's client sends it.
+        client: The client; its base URL is looked at only where that matters: parsing it takes longer than the rest.
+        url: Where openai's client sends the request.
         body: The request, or None where it has none.
 
     Returns:
         *url*, or an absolute URL on the right host.
     """
-    if not (url.startswith("/") and is_deepseek(base_url)):
-        return url
-    if url in _ROOT_ONLY:
-        return _root(base_url) + url
     # FIM, chat prefix completion and strict mode are served at https://api.deepseek.com/beta only (API reference).
-    if body is not None and (url == "/completions" or _is_prefix(body) or _is_strict(body)):
-        return f"{_root(base_url)}/beta{url}"
-    return url
+    is_beta = body is not None and (url == "/completions" or _is_prefix(body) or _is_strict(body))
+    is_moved = url.startswith("/") and (is_beta or url in _ROOT_ONLY) and is_deepseek(client.base_url)
+    return f"{_root(client.base_url)}{'/beta' if is_beta else ''}{url}" if is_moved else url
 
 
 def _root(base_url: object) -> str:

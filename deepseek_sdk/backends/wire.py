@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import openai
 
 from deepseek_sdk._clock import Clock
+from deepseek_sdk._headers import without_own
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, Framer
 from deepseek_sdk._wire import DeadlineReached, stub_request
 from deepseek_sdk.backends.deepseek import request_url
-from deepseek_sdk.errors import refine, trace_id
+from deepseek_sdk.errors import refine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -88,8 +89,14 @@ class Endpoint:
             A copy of the caller's request with the body, the host and the way of reading that this attempt needs.
         """
         body = self._body(call)
-        url = request_url(self.client.base_url, self.options.url, body)
-        changes = {"json_data": body, "extra_json": None, "url": url, "max_retries": 0}
+        headers = self.options.headers if isinstance(self.options.headers, dict) else {}
+        changes = {
+            "json_data": body,
+            "extra_json": None,
+            "url": request_url(self.client, self.options.url, body),
+            "headers": without_own(self.client._custom_headers, headers),  # noqa: SLF001
+            "max_retries": 0,
+        }
         return self.options.model_copy(update=changes)
 
     def _body(self, call: Call) -> dict[str, Any]:
@@ -138,7 +145,7 @@ async def _open(call: Call, endpoint: Endpoint, clock: Clock) -> Upstream:
 
 
 def _reply(call: Call, upstream: Upstream, clock: Clock, attempt: Attempt) -> Reply:
-    call.record.trace_id = trace_id(upstream.response.headers)
+    call.record.headers = upstream.response.headers
     return Reply(call, _WireSource(upstream, call.io.now), clock, attempt)
 
 
@@ -147,7 +154,7 @@ class _WireSource:
 
     def __init__(self, upstream: Upstream, now: Callable[[], float]) -> None:
         self.response = upstream.response
-        self._upstream = upstream
+        self._stream = upstream
         self._now = now
         self._framer = Framer()
         self._head = b""
@@ -158,11 +165,16 @@ class _WireSource:
         self._is_over = False
 
     @property
+    def upstream(self) -> Upstream | None:
+        """The response itself, while no event is half read."""
+        return self._stream if self._framer.is_clean else None
+
+    @property
     def only_waited(self) -> bool:
         return self._has_waited and not self._has_spoken
 
     async def pull(self, until: float) -> list[Event] | None:
-        read = self._upstream.read
+        read = self._stream.read
         while True:
             chunk = await read(until)
             if chunk is None:
@@ -174,14 +186,14 @@ class _WireSource:
                 raise DeadlineReached
 
     async def close(self, *, is_done: bool) -> None:
-        await self._upstream.close(is_done=is_done)
+        await self._stream.close(is_done=is_done)
 
     def abort(self) -> None:
-        self._upstream.abort()
+        self._stream.abort()
 
     def _sniff(self, chunk: bytes) -> list[Event]:
         """Let the first byte that is no blank decide: blank lines keep a waiting connection alive."""
-        self._head = (self._head + chunk).lstrip(b" \t\r\n")
+        self._head = chunk.lstrip(b" \t\r\n")
         if not self._head:
             self._has_waited = True
             return []
@@ -189,10 +201,9 @@ class _WireSource:
         return self._take(self._head)
 
     def _is_event_stream(self) -> bool:
-        if self._head[:1] in b"{[<":
-            return False
-        is_named = "text/event-stream" in self.response.headers.get("content-type", "")
-        return is_named or self._head[:1] in b":d"
+        if self._head[:1] in b"{[<:d":
+            return self._head[:1] in b":d"
+        return "text/event-stream" in self.response.headers.get("content-type", "")
 
     def _feed(self, chunk: bytes) -> list[Event]:
         events = self._framer.feed(chunk)

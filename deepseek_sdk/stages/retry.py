@@ -73,6 +73,7 @@ class Retry:
         self._chance = chance
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Answer a call in as many attempts as it takes and may have."""
         attempts = _Attempts(call, proceed, self._chance)
         return await attempts.open()
 

@@ -1,0 +1,92 @@
+"""What holds for a thread that talks to a server: when it gives up, and how another thread may stop it."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import threading
+import time
+from concurrent.futures import Future
+from math import inf
+from typing import Any
+
+__all__ = ["Alarm", "Bounded", "CancelToken", "abort_socket", "shorten"]
+
+
+class Bounded:
+    """
+    A connection that obeys a deadline of its own.
+
+    Attributes:
+        until: The instant at which every read and write of it gives up.
+    """
+
+    until: float = inf
+
+
+class CancelToken:
+    """Lets one thread end what another is doing on a socket."""
+
+    def __init__(self) -> None:
+        self.cancelled: Future[None] = Future()
+        self._stream: Any | None = None
+
+    def watch(self, stream: Any) -> None:
+        """
+        Note the stream that the owner's thread is about to block on.
+
+        Args:
+            stream: It.
+
+        Raises:
+            ConnectionAbortedError: The owner was cancelled.
+        """
+        self._stream = stream
+        if self.cancelled.done():
+            message = "the call was cancelled"
+            raise ConnectionAbortedError(message)
+
+    def cancel(self) -> None:
+        """Cancel the owner: what it waits for ends at once."""
+        if not self.cancelled.done():
+            self.cancelled.set_result(None)
+        if self._stream is not None:
+            abort_socket(self._stream)
+
+
+def abort_socket(stream: Any) -> None:
+    """
+    Shut a connection down from any thread; a read that blocks on it returns.
+
+    Args:
+        stream: A network stream of httpcore2.
+    """
+    found = stream.get_extra_info("socket")
+    if isinstance(found, socket.socket):
+        # SSLSocket.shutdown() would take the TLS state from under a reader in another thread.
+        with contextlib.suppress(OSError):
+            socket.socket.shutdown(found, socket.SHUT_RDWR)
+
+
+class Alarm(threading.local):
+    """
+    What holds for the thread that is talking to a server.
+
+    Attributes:
+        at: The instant at which every read, write, connect and handshake of this thread gives up.
+        token: How another thread may cancel it, or None.
+    """
+
+    at: float = inf
+    token: CancelToken | None = None
+
+    def bound(self, timeout: float | None) -> float | None:
+        """Shorten a timeout, in seconds, to what is left."""
+        return shorten(timeout, self.at)
+
+
+def shorten(timeout: float | None, until: float) -> float | None:
+    if until == inf:
+        return timeout
+    left = max(until - time.monotonic(), 0.0001)
+    return left if timeout is None else min(timeout, left)
