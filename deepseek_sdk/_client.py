@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import openai
 from typing_extensions import override
@@ -19,12 +20,16 @@ from deepseek_sdk._validate import check_api_key, check_base_url
 from deepseek_sdk._version import __version__
 from deepseek_sdk._wire import RESPONSE, stream_response, supervised_client, whole_response
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
+from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
     from openai._models import FinalRequestOptions
 
-    from deepseek_sdk._call import Plain, Priority
+    from deepseek_sdk._call import Call, Plain, Priority
+    from deepseek_sdk._openai_options import AsyncOpenAIOptions, OpenAIOptions
 
 __all__ = ["DEFAULT_BASE_URL", "AsyncClient", "Client"]
 
@@ -34,20 +39,27 @@ DEFAULT_BASE_URL = "https://api.deepseek.com"
 _OTHER_CREDENTIALS = ("admin_api_key", "workload_identity", "provider")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Heritage:
+    """What a child takes over from its parent."""
+
+    family: Family
+    own: CallOptions
+    support: StreamSupport
+
+
 class _Shared:
     """What both colours have in common."""
 
-    _family: Family
-    _own: CallOptions
+    _heritage: _Heritage
 
     if TYPE_CHECKING:
         base_url: Any
         max_retries: int
 
-    def _adopt(self, family: Family | None, own: CallOptions, openai_options: dict[str, Any]) -> None:
+    def _settle_in(self, heritage: _Heritage, openai_options: Mapping[str, Any]) -> None:
         """Finish construction: take what is shared, and undo what openai read from OPENAI_* variables."""
-        self._family = family or Family()
-        self._own = own
+        self._heritage = heritage
         for name in ("organization", "project", "webhook_secret", "admin_api_key"):
             setattr(self, name, openai_options.get(name))
         self._custom_headers = openai_options.get("default_headers") or {}
@@ -75,8 +87,12 @@ class _Shared:
         Returns:
             The child.
         """
-        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority).over(self._own)
-        extra = {**openai_options.pop("_extra_kwargs", {}), "_family": self._family, "_own": own}
+        mine = self._heritage
+        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority).over(mine.own)
+        # What one endpoint refused says nothing about another.
+        support = StreamSupport() if "base_url" in openai_options else mine.support
+        heritage = _Heritage(family=mine.family, own=own, support=support)
+        extra = {**openai_options.pop("_extra_kwargs", {}), "_heritage": heritage}
         return super().copy(**openai_options, _extra_kwargs=extra)  # type: ignore[misc,no-any-return]
 
     with_options = copy
@@ -91,12 +107,30 @@ class _Shared:
         url = request_url(self, options.url, None)
         return options if url == options.url else options.model_copy(update={"url": url})
 
+    def _admit(self, send: Callable[..., Any], options: FinalRequestOptions, path: str, *, is_stream: bool) -> Call:
+        mine: Any = self
+        return self._heritage.family.admit(
+            mine,
+            send,
+            options,
+            path=path,
+            is_stream=is_stream,
+            own=self._heritage.own,
+            support=self._heritage.support,
+        )
+
+
+def _guarded(options: FinalRequestOptions) -> str | None:
+    """Tell which guarded surface a request is for; one whose body is no JSON object is for none."""
+    is_readable = options.content is None and not options.files and isinstance(options.json_data, dict | None)
+    return guarded_path(options.method, options.url) if is_readable else None
+
 
 def _own_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:
     return checked_options(given if deadlines is None else {**given, "deadlines": deadlines})
 
 
-def _credentials(api_key: Any, base_url: Any, openai_options: dict[str, Any]) -> dict[str, Any]:
+def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any]) -> dict[str, Any]:
     """Resolve key and endpoint from arguments and DEEPSEEK_* variables, and check them."""
     if openai_options.get("provider") is not None:
         return {}
@@ -129,16 +163,15 @@ class Client(_Shared, openai.OpenAI):
     def __init__(
         self,
         *,
-        api_key: Any = None,
+        api_key: str | Callable[[], str] | None = None,
         base_url: Any = None,
         http_client: Any = None,
         deadlines: Deadlines | None = None,
         plain: Plain | Unset = UNSET,
         session_id: str | Unset | None = UNSET,
         priority: Priority | Unset | None = UNSET,
-        _family: Family | None = None,
-        _own: CallOptions | None = None,
-        **openai_options: Any,
+        _heritage: _Heritage | None = None,
+        **openai_options: Unpack[OpenAIOptions],
     ) -> None:
         """
         Make a client. Nothing is sent and no socket is opened.
@@ -156,25 +189,25 @@ class Client(_Shared, openai.OpenAI):
         Raises:
             ConfigurationError: An argument cannot be used; the message names it.
         """
-        own = _own or _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
-        arguments = {**openai_options, **_credentials(api_key, base_url, openai_options)}
+        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
+        arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options)}
         http_client = http_client or _default_http_client(openai_options)
         openai.OpenAI.__init__(self, http_client=http_client, **arguments)
-        self._adopt(_family, own, openai_options)
+        self._settle_in(_heritage or _founder(own), openai_options)
 
     @override
     def request(
         self, cast_to: Any, options: FinalRequestOptions, *, stream: bool = False, stream_cls: Any = None
     ) -> Any:
         """Send a request, as openai's resources ask for it; guarded surfaces go through the pipeline."""
-        path = guarded_path(options.method, options.url)
+        path = _guarded(options)
         if path is None:
             return super().request(cast_to, self._at_home(options), stream=stream, stream_cls=stream_cls)
         cast_to = self._maybe_override_cast_to(cast_to, options)
         send = partial(super().request, RESPONSE, stream=True)
-        call = self._family.admit(self, send, options, path=path, is_stream=stream, own=self._own)
+        call = self._admit(send, options, path, is_stream=stream)
         try:
-            reply = finish(self._family.proceed(call))
+            reply = finish(self._heritage.family.proceed(call))
             if stream:
                 response = stream_response(reply, raw_mode(options), is_async=False)
             else:
@@ -201,15 +234,14 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
     def __init__(
         self,
         *,
-        api_key: Any = None,
+        api_key: str | Callable[[], Awaitable[str]] | None = None,
         base_url: Any = None,
         deadlines: Deadlines | None = None,
         plain: Plain | Unset = UNSET,
         session_id: str | Unset | None = UNSET,
         priority: Priority | Unset | None = UNSET,
-        _family: Family | None = None,
-        _own: CallOptions | None = None,
-        **openai_options: Any,
+        _heritage: _Heritage | None = None,
+        **openai_options: Unpack[AsyncOpenAIOptions],
     ) -> None:
         """
         Make a client. Nothing is sent and no socket is opened.
@@ -226,23 +258,24 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         Raises:
             ConfigurationError: An argument cannot be used; the message names it.
         """
-        own = _own or _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
-        openai.AsyncOpenAI.__init__(self, **{**openai_options, **_credentials(api_key, base_url, openai_options)})
-        self._adopt(_family, own, openai_options)
+        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
+        arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options)}
+        openai.AsyncOpenAI.__init__(self, **arguments)
+        self._settle_in(_heritage or _founder(own), openai_options)
 
     @override
-    async def request(  # type: ignore[override]
+    async def request(
         self, cast_to: Any, options: FinalRequestOptions, *, stream: bool = False, stream_cls: Any = None
     ) -> Any:
         """Send a request, as openai's resources ask for it; guarded surfaces go through the pipeline."""
-        path = guarded_path(options.method, options.url)
+        path = _guarded(options)
         if path is None:
             return await super().request(cast_to, self._at_home(options), stream=stream, stream_cls=stream_cls)
         cast_to = self._maybe_override_cast_to(cast_to, options)
         send = partial(super().request, RESPONSE, stream=True)
-        call = self._family.admit(self, send, options, path=path, is_stream=stream, own=self._own)
+        call = self._admit(send, options, path, is_stream=stream)
         try:
-            reply = await self._family.proceed(call)
+            reply = await self._heritage.family.proceed(call)
             if stream:
                 response = stream_response(reply, raw_mode(options), is_async=True)
             else:
@@ -256,6 +289,10 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         return attached(answer, call.record)
 
 
-def _default_http_client(openai_options: dict[str, Any]) -> Any:
+def _founder(own: CallOptions) -> _Heritage:
+    return _Heritage(family=Family(), own=own, support=StreamSupport())
+
+
+def _default_http_client(openai_options: Mapping[str, Any]) -> Any:
     timeout = openai_options.get("timeout", openai.NOT_GIVEN)
     return supervised_client() if isinstance(timeout, openai.NotGiven) else supervised_client(timeout=timeout)

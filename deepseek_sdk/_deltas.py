@@ -9,7 +9,29 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Normaliser"]
+__all__ = ["Normaliser", "check_index"]
+
+# A place in a list is made for every index up to the one that is named.
+_MOST = 1024
+
+
+def check_index(index: object) -> int:
+    """
+    Check the index of a choice or a tool call.
+
+    Args:
+        index: What the server sent.
+
+    Returns:
+        It.
+
+    Raises:
+        TypeError: It is no index, or one that no answer has.
+    """
+    if isinstance(index, bool) or not isinstance(index, int) or not 0 <= index < _MOST:
+        message = f"{index!r} is no index"
+        raise TypeError(message)
+    return index
 
 
 class Normaliser:
@@ -77,8 +99,7 @@ class Normaliser:
 def _position(known: list[dict[str, Any]], fragment: dict[str, Any]) -> int:
     """Find the call that a fragment belongs to: by its index, else by its id, else the last one."""
     index = fragment.get("index")
-    if not isinstance(index, int):
-        index = _by_id(known, fragment.get("id"))
+    index = _by_id(known, fragment.get("id")) if index is None else check_index(index)
     known.extend({} for _ in range(index + 1 - len(known)))
     return index
 

@@ -33,7 +33,6 @@ class Family:
     def __init__(self) -> None:
         self.background = Background()
         self.watchdog = Watchdog()
-        self.support = StreamSupport()
         self.proceed = compose(default_stages(), answer)
 
     def admit(
@@ -45,6 +44,7 @@ class Family:
         path: str,
         is_stream: bool,
         own: CallOptions,
+        support: StreamSupport,
     ) -> Call:
         """
         Make a call of a request.
@@ -56,6 +56,7 @@ class Family:
             path: Which guarded surface it is for.
             is_stream: The caller asked for a stream.
             own: The client's own call options.
+            support: What the client's endpoint has refused.
 
         Returns:
             The call.
@@ -68,7 +69,7 @@ class Family:
         chosen = _chosen(client, headers, own)
         _check(client, path, body)
         is_direct = not is_stream and _reads_whole(chosen)
-        endpoint = Endpoint(name="default", client=client, send=send, options=options, support=self.support)
+        endpoint = Endpoint(name="default", client=client, send=send, options=options, support=support)
         session_id = None if chosen.session_id is UNSET else chosen.session_id
         return Call(
             body=body,
@@ -90,7 +91,10 @@ class Family:
 
 def _body_of(options: FinalRequestOptions) -> dict[str, Any]:
     body = options.json_data if isinstance(options.json_data, dict) else {}
-    return {**body, **options.extra_json} if options.extra_json else body
+    if not options.extra_json:
+        return body
+    merged = {**body, **options.extra_json}
+    return {name: value for name, value in merged.items() if not isinstance(value, openai.Omit)}
 
 
 def _chosen(client: openai.OpenAI | openai.AsyncOpenAI, headers: Mapping[str, Any], own: CallOptions) -> CallOptions:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+import json
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Fold", "unfold"]
+if TYPE_CHECKING:
+    from deepseek_sdk._sse import Event
+
+__all__ = ["Fold", "Gathered", "unfold"]
 
 _CHUNK_OF = {"chat.completion": "chat.completion.chunk"}
 _WHOLE_OF = {chunk: whole for whole, chunk in _CHUNK_OF.items()}
@@ -60,6 +64,35 @@ class Fold:
             known = self._choices.setdefault(index, {"index": index})
             for key, value in choice.items():
                 _add_field(known, key, value)
+
+
+class Gathered:
+    """The events of one answer on their way to a plain response: chunks to fold, or the whole answer at once."""
+
+    def __init__(self) -> None:
+        self._fold = Fold()
+        self._whole = b""
+
+    def take(self, event: Event) -> None:
+        """
+        Take the next event.
+
+        Args:
+            event: It.
+        """
+        if event.is_whole:
+            self._whole = event.data
+        elif not event.is_done:
+            self._fold.add(event.json())
+
+    def content(self) -> bytes:
+        """
+        Put the answer together.
+
+        Returns:
+            The JSON body of a plain response.
+        """
+        return self._whole or json.dumps(self._fold.answer()).encode()
 
 
 def _add_field(choice: dict[str, Any], key: str, value: Any) -> None:

@@ -302,9 +302,14 @@ class AsyncIO:
 
     async def race(self, *branches: Branch[T], discard: Callable[[T], Awaitable[None]] | None = None) -> tuple[int, T]:
         race = _TaskRace(self, discard)
-        async with anyio.create_task_group() as group:
-            for index, branch in enumerate(branches):
-                group.start_soon(race.run, index, branch, group.cancel_scope)
+        try:
+            async with anyio.create_task_group() as group:
+                for index, branch in enumerate(branches):
+                    group.start_soon(race.run, index, branch, group.cancel_scope)
+        except BaseException:
+            # Cancelled when it was already won: nobody will take the prize.
+            await race.discard_prize()
+            raise
         return race.winner()
 
     def spawn(self, branch: Branch[None]) -> bool:
@@ -334,7 +339,15 @@ class _TaskRace(Generic[T]):
         if not self._won:
             self._won.append((index, value))
             scope.cancel()
-        elif self._discard is not None:
+        else:
+            await self._throw_away(value)
+
+    async def discard_prize(self) -> None:
+        if self._won:
+            await self._throw_away(self._won[0][1])
+
+    async def _throw_away(self, value: T) -> None:
+        if self._discard is not None:
             with anyio.CancelScope(shield=True):
                 await self._discard(value)
 

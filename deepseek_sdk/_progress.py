@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jiter
 
-from deepseek_sdk._deltas import Normaliser
+from deepseek_sdk._deltas import Normaliser, check_index
 from deepseek_sdk._sse import encode
 from deepseek_sdk.errors import (
     EmptyAnswerError,
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["Progress"]
 
 _FINISHED = frozenset({"stop", "length", "tool_calls", "content_filter", "function_call"})
-_STRING_BODY = re.compile(rb'(?:[^"\\\x00-\x1f]+|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))+')
+# Possessive: what cannot match must fail in one pass, for this runs over whatever a server sends.
+_STRING_BODY = re.compile(rb'(?:[^"\\\x00-\x1f]++|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))++')
+_OPENING = re.compile(rb'[ \t]*"')
 # Bytes that stand for themselves in a JSON string.
 _BARE = bytes(byte for byte in range(0x20, 0x100) if byte not in b'"\\')
 _CHANNELS = ("content", "reasoning_content", "text")
@@ -68,12 +70,11 @@ def _learn(event: Event, chunk: dict[str, Any]) -> _Template | None:
     name = b'"%b":' % key.encode()
     if event.data.count(name) != 1:
         return None
-    start = event.data.index(name) + len(name)
-    start += event.data[start : start + 2].find(b'"') + 1
-    body = _STRING_BODY.match(event.data, start)
+    opening = _OPENING.match(event.data, event.data.index(name) + len(name))
+    body = _STRING_BODY.match(event.data, opening.end()) if opening else None
     if body is None:
         return None
-    return _proved(_Template(key, event.raw[: start + 6], event.raw[body.end() + 6 :]), chunk)
+    return _proved(_Template(key, event.raw[: body.start() + 6], event.raw[body.end() + 6 :]), chunk)
 
 
 def _only_channel(chunk: dict[str, Any]) -> str | None:
@@ -237,16 +238,26 @@ class Progress:
         try:
             chunk = event.json()
         except ValueError as error:
-            raise self._malformed("The server sent broken JSON", event) from error
+            raise self.malformed("The server sent broken JSON", event) from error
         if not isinstance(chunk, dict):
-            raise self._malformed("The server sent JSON that is no object", event)
+            raise self.malformed("The server sent JSON that is no object", event)
         self._raise_error_in(chunk, event)
         try:
             return self._chunk(chunk, event)
-        except (AttributeError, TypeError, KeyError) as error:
-            raise self._malformed("The server sent a chunk of another shape", event) from error
+        except (AttributeError, TypeError, KeyError, IndexError) as error:
+            raise self.malformed("The server sent a chunk of another shape", event) from error
 
-    def _malformed(self, reason: str, event: Event) -> MalformedResponseError:
+    def malformed(self, reason: str, event: Event) -> MalformedResponseError:
+        """
+        Describe an event that cannot be read.
+
+        Args:
+            reason: Why, without a full stop.
+            event: It.
+
+        Returns:
+            The error, with what had come before.
+        """
         raw = event.data.decode(errors="replace")
         return MalformedResponseError(reason, raw=raw, response=self._response, partial=self.partial())
 
@@ -266,7 +277,7 @@ class Progress:
         if isinstance(fixed.get("usage"), dict):
             self.usage = fixed["usage"]
         if event.is_whole and not fixed.get("choices"):
-            raise self._malformed("The answer has no choices", event)
+            raise self.malformed("The answer has no choices", event)
         for choice in fixed.get("choices") or ():
             self._choice(choice)
         if self._lessons and not event.is_whole:
@@ -280,6 +291,7 @@ class Progress:
             self._spoken = self._texts[template.key]
 
     def _choice(self, choice: dict[str, Any]) -> None:
+        check_index(choice.get("index") or 0)
         message = choice.get("delta") or choice.get("message") or choice
         said = bool(message.get("content") or message.get("text") or message.get("refusal"))
         called = bool(message.get("tool_calls") or message.get("function_call"))
@@ -294,9 +306,10 @@ class Progress:
     def _remember(self, message: dict[str, Any]) -> None:
         for key in _CHANNELS:
             if message.get(key):
+                _check_text(message[key])
                 self._texts[key] += json.dumps(message[key])[1:-1].encode()
         for position, fragment in enumerate(message.get("tool_calls") or ()):
-            self._remember_call(fragment.get("index", position), fragment)
+            self._remember_call(check_index(fragment.get("index", position)), fragment)
 
     def _remember_call(self, index: int, fragment: dict[str, Any]) -> None:
         call = self._calls.setdefault(
@@ -308,7 +321,8 @@ class Progress:
         call["function"]["arguments"] += function.get("arguments") or ""
 
     def _finish(self, reason: Any, *, may_be_empty: bool) -> None:
-        if reason is None:
+        # Some gateways say "" where they mean null.
+        if not reason:
             return
         # "insufficient_system_resource": interrupted, partial output (DeepSeek's reference of finish reasons).
         if reason == "insufficient_system_resource":
@@ -325,6 +339,12 @@ class Progress:
         error = UnknownFinishReasonError(text, request=self._response.request, partial=self.partial())
         error.finish_reason = reason
         return error
+
+
+def _check_text(value: object) -> None:
+    if not isinstance(value, str):
+        message = f"a text is a string, not {type(value).__name__}"
+        raise TypeError(message)
 
 
 def _text(body: bytearray) -> str:

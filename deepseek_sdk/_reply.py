@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from deepseek_sdk._fold import Fold, unfold
+from deepseek_sdk._fold import Gathered, unfold
 from deepseek_sdk._progress import Progress
 from deepseek_sdk._report import blame
 from deepseek_sdk._sse import DONE, Event, encode
@@ -144,7 +143,7 @@ class Reply:
         self._taps: tuple[Tap, ...] = ()
         self._held: list[Event] = []
         self._failure: Exception | None = None
-        self._fold = Fold()
+        self._gathered: Gathered | None = None
         self._is_ended = False
 
     def tap(self, tap: Tap) -> None:
@@ -222,17 +221,13 @@ class Reply:
         Returns:
             The JSON answer.
         """
-        whole = b""
+        self._gathered = Gathered()
         try:
-            while events := await self.next():
-                for event in events:
-                    if event.is_whole:
-                        whole = event.data
-                    elif not event.is_done:
-                        self._fold.add(event.json())
+            while await self.next():
+                pass
         finally:
             await self.close()
-        return whole or json.dumps(self._fold.answer()).encode()
+        return self._gathered.content()
 
     async def close(self) -> None:
         """Let go: at the end, keeping the connection for the next call; before it, telling the server to stop."""
@@ -257,11 +252,20 @@ class Reply:
         try:
             # Not a comprehension: what came before a failure is kept.
             for event in batch:
-                events.append(self.progress.observe(event))  # noqa: PERF401
+                events.append(self._observe(event))  # noqa: PERF401
         except Exception as error:  # noqa: BLE001
             self._failure = error
         self._note(events)
         return events
+
+    def _observe(self, event: Event) -> Event:
+        fit = self.progress.observe(event)
+        if self._gathered is not None:
+            try:
+                self._gathered.take(fit)
+            except (AttributeError, TypeError, KeyError, IndexError) as error:
+                raise self.progress.malformed("The server sent a chunk of another shape", event) from error
+        return fit
 
     async def _pull(self) -> list[Event]:
         if self.progress.is_complete and self.progress.usage is not None and not self.call.is_stream:
@@ -358,7 +362,8 @@ class Reply:
         self._legs[: level + 1] = other._legs
         self._taps = self._all_taps()
         self._held = []
-        self._fold = Fold()
+        if self._gathered is not None:
+            self._gathered = Gathered()
 
     def _all_taps(self) -> tuple[Tap, ...]:
         return tuple(tap for leg in self._legs for tap in leg.taps)

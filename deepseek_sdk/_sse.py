@@ -15,6 +15,7 @@ import jiter
 __all__ = ["DONE", "Event", "Framer", "encode"]
 
 _LINE_END = re.compile(rb"\r\n|\r|\n")
+_EMPTY = len(b"data: \n\n")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -66,7 +67,15 @@ def _decode(data: bytes) -> Any:
         return jiter.from_json(data)
     except ValueError:
         # jiter refuses lone surrogates, which a server that escapes non-ASCII text may split over two events.
+        return _decode_slowly(data)
+
+
+def _decode_slowly(data: bytes) -> Any:
+    try:
         return json.loads(data)
+    except RecursionError as error:
+        message = "nested too deeply"
+        raise ValueError(message) from error
 
 
 def encode(data: object) -> Event:
@@ -138,10 +147,10 @@ class Framer:
     def _feed_plain(self, chunk: bytes) -> list[Event]:
         """Take whole events of one line each, as DeepSeek sends them; any other falls through."""
         if chunk.find(b"\n", 0, -2) < 0:
-            return [Event(chunk, chunk[6:-2])]
+            return [Event(chunk, chunk[6:-2])] if len(chunk) > _EMPTY else []
         events: list[Event] = []
         for part in chunk[:-2].split(b"\n\n"):
-            if part.startswith(b"data: ") and b"\n" not in part:
+            if part.startswith(b"data: ") and b"\n" not in part and len(part) > len(b"data: "):
                 events.append(Event(part + b"\n\n", part[6:]))
             else:
                 events += self._feed_any(part + b"\n\n")

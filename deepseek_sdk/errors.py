@@ -149,7 +149,7 @@ class RequestRejectedError(DeepSeekError, openai.BadRequestError):
     hint: ClassVar[str] = ""
 
     def __init__(self, error: openai.APIStatusError, facts: Mapping[str, Any]) -> None:
-        message = f"{error.message}. {self.hint}" if self.hint else error.message
+        message = f"{error.message.rstrip('.')}. {self.hint}" if self.hint else error.message
         super().__init__(message, response=error.response, body=error.body)
         self.trace_id = trace_id(error.response.headers)
         for name, value in facts.items():
@@ -263,7 +263,8 @@ class InsufficientBalanceError(DeepSeekError, openai.APIStatusError):
     """The account has no balance left (402)."""
 
     def __init__(self, error: openai.APIStatusError) -> None:
-        message = f'{error.message}. Top up the account; client.get("/user/balance", cast_to=object) shows what is left'
+        balance = 'client.get("/user/balance", cast_to=object)'
+        message = f"{error.message.rstrip('.')}. Top up the account; {balance} shows what is left"
         super().__init__(message, response=error.response, body=error.body)
         self.trace_id = trace_id(error.response.headers)
 

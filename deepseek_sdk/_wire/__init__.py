@@ -12,6 +12,7 @@ from deepseek_sdk._wire.response import (
     stub_request,
     stub_response,
     whole_response,
+    with_connect_timeout,
 )
 from deepseek_sdk._wire.thread import CancelToken
 from deepseek_sdk._wire.upstream import AsyncUpstream, ConnectionLost, SyncUpstream, Upstream
@@ -32,6 +33,7 @@ __all__ = [
     "stub_response",
     "supervised_client",
     "whole_response",
+    "with_connect_timeout",
 ]
 
 

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from deepseek_sdk._record import Record
     from deepseek_sdk._reply import Reply
 
-__all__ = ["RESPONSE", "host_and_path", "stream_response", "stub_request", "stub_response", "whole_response"]
+__all__ = [
+    "RESPONSE",
+    "host_and_path",
+    "stream_response",
+    "stub_request",
+    "stub_response",
+    "whole_response",
+    "with_connect_timeout",
+]
 
 RESPONSE = httpx2.Response
 
@@ -172,3 +180,18 @@ def host_and_path(url: object) -> tuple[str, str]:
     """
     parsed = httpx2.URL(str(url))
     return parsed.host, parsed.path.rstrip("/")
+
+
+def with_connect_timeout(timeout: Any, connect: float | None) -> Any:
+    """
+    Change the connect part of a timeout.
+
+    Args:
+        timeout: openai's timeout: a number of seconds, None, or one for each part.
+        connect: Seconds for TCP and TLS, or None for no limit.
+
+    Returns:
+        The changed timeout.
+    """
+    parts = timeout if isinstance(timeout, httpx2.Timeout) else httpx2.Timeout(timeout)
+    return httpx2.Timeout(connect=connect, read=parts.read, write=parts.write, pool=parts.pool)

@@ -40,7 +40,7 @@ def guarded_path(method: str, url: str) -> str | None:
         return None
     if url in _GUARDED:
         return url
-    path = url.partition("?")[0].rstrip("/")
+    path = "/" + url.partition("?")[0].strip("/")
     # The longer name ends with the shorter one, so it is asked for first.
     return next((guarded for guarded in _GUARDED if path.endswith(guarded)), None)
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
-from deepseek_sdk._clock import Clock
+from deepseek_sdk._clock import Clock, Unset
 from deepseek_sdk._headers import without_own
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, Framer
-from deepseek_sdk._wire import DeadlineReached, stub_request
+from deepseek_sdk._wire import DeadlineReached, stub_request, with_connect_timeout
 from deepseek_sdk.backends.deepseek import request_url
 from deepseek_sdk.errors import refine
 
@@ -94,10 +94,18 @@ class Endpoint:
             "json_data": body,
             "extra_json": None,
             "url": request_url(self.client, self.options.url, body),
+            "timeout": self._timeout(call),
             "headers": without_own(self.client._custom_headers, headers),  # noqa: SLF001
             "max_retries": 0,
         }
         return self.options.model_copy(update=changes)
+
+    def _timeout(self, call: Call) -> Any:
+        connect = call.options.deadlines.connect
+        if isinstance(connect, Unset):
+            return self.options.timeout
+        given = self.client.timeout if isinstance(self.options.timeout, openai.NotGiven) else self.options.timeout
+        return with_connect_timeout(given, connect)
 
     def _body(self, call: Call) -> dict[str, Any]:
         if call.is_stream or call.is_direct or not self.support.can_stream:

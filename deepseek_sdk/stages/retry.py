@@ -41,8 +41,17 @@ def retry_after(headers: Mapping[str, str], now: float) -> float | None:
         except (KeyError, ValueError):
             continue
         return max(seconds, 0.0) if math.isfinite(seconds) else None
-    parsed = email.utils.parsedate_tz(headers.get("retry-after"))
-    return None if parsed is None else max(email.utils.mktime_tz(parsed) - now, 0.0)
+    return _seconds_until(headers.get("retry-after"), now)
+
+
+def _seconds_until(date: str | None, now: float) -> float | None:
+    parsed = email.utils.parsedate_tz(date)
+    if parsed is None:
+        return None
+    try:
+        return max(email.utils.mktime_tz(parsed) - now, 0.0)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def backoff(retries: int, asked: float | None, chance: float) -> float | None:

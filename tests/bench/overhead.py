@@ -26,6 +26,7 @@ from deepseek_sdk._clock import Clock
 from deepseek_sdk._pipeline import compose, finish
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event
+from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.stages import default_stages
 from tests.bench.wire_server import stream_events, whole_answer
 
@@ -204,10 +205,12 @@ def policies(rounds: int) -> list[Row]:
 
     proceed = compose(default_stages(), answer)
     options = openai._models.FinalRequestOptions.construct(method="post", url="/chat/completions", json_data=REQUEST)
-    admit = client._family.admit
+    admit, support = client._heritage.family.admit, StreamSupport()
 
     def one() -> None:
-        call = admit(client, print, options, path="/chat/completions", is_stream=False, own=client._own)
+        call = admit(
+            client, print, options, path="/chat/completions", is_stream=False, own=client._heritage.own, support=support
+        )
         finish(finish(proceed(call)).next())
 
     def settle() -> None:
@@ -225,9 +228,11 @@ def policies(rounds: int) -> list[Row]:
 
 
 _FOOTPRINT = """
-import resource, {module}
+import os, resource, {module}
 usage = resource.getrusage(resource.RUSAGE_SELF)
-print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+with open("/proc/self/statm") as statm:
+    pages = int(statm.read().split()[1])
+print(usage.ru_utime + usage.ru_stime, pages * os.sysconf("SC_PAGESIZE"))
 """
 
 
@@ -235,8 +240,8 @@ def _footprint(module: str) -> tuple[float, float]:
     output = subprocess.run(
         [sys.executable, "-c", _FOOTPRINT.format(module=module)], capture_output=True, check=True
     ).stdout
-    seconds, kib = output.split()
-    return float(seconds) * 1000, float(kib) / 1024
+    seconds, resident = output.split()
+    return float(seconds) * 1000, float(resident) / 2**20
 
 
 def footprint(rounds: int) -> list[Row]:

@@ -1,0 +1,39 @@
+"""The keywords of openai's constructors that are passed on as they are, for type checkers and editors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypedDict
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import openai
+
+__all__ = ["AsyncOpenAIOptions", "OpenAIOptions"]
+
+
+class _Common(TypedDict, total=False):
+    admin_api_key: str | None
+    data_residency: Any
+    default_headers: Mapping[str, str] | None
+    default_query: Mapping[str, object] | None
+    max_retries: int
+    organization: str | None
+    project: str | None
+    provider: Any
+    timeout: float | openai.Timeout | openai.NotGiven | None
+    webhook_secret: str | None
+    websocket_base_url: Any
+    workload_identity: Any
+    _enforce_credentials: bool
+    _strict_response_validation: bool
+
+
+class OpenAIOptions(_Common, total=False):
+    """What `openai.OpenAI` takes besides key, endpoint and HTTP client."""
+
+
+class AsyncOpenAIOptions(_Common, total=False):
+    """What `openai.AsyncOpenAI` takes besides key and endpoint."""
+
+    http_client: Any
