@@ -13,8 +13,8 @@ from typing_extensions import override
 from deepseek_sdk._call import CallOptions, checked_options
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._family import Family
+from deepseek_sdk._finish import finish
 from deepseek_sdk._headers import raw_mode
-from deepseek_sdk._pipeline import finish
 from deepseek_sdk._report import attached, blame
 from deepseek_sdk._validate import check_api_key, check_base_url
 from deepseek_sdk._version import __version__
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._call import Call, Plain, Priority
     from deepseek_sdk._openai_options import AsyncOpenAIOptions, OpenAIOptions
+    from deepseek_sdk._reply import Reply
 
 __all__ = ["DEFAULT_BASE_URL", "AsyncClient", "Client"]
 
@@ -120,6 +121,14 @@ class _Shared:
         )
 
 
+def _response(reply: Reply, content: bytes | None, raw_mode: str | None, *, is_async: bool) -> Any:
+    """Make what openai reads: of the whole content, or of an answer that is still in flight."""
+    upstream, record = reply.source.response, reply.call.record
+    if content is None:
+        return stream_response(reply, upstream, record, raw_mode, is_async=is_async)
+    return whole_response(content, upstream, record, raw_mode, is_direct=reply.call.is_direct)
+
+
 def _guarded(options: FinalRequestOptions) -> str | None:
     """Tell which guarded surface a request is for; one whose body is no JSON object is for none."""
     is_readable = options.content is None and not options.files and isinstance(options.json_data, dict | None)
@@ -208,13 +217,11 @@ class Client(_Shared, openai.OpenAI):
         call = self._admit(send, options, path, is_stream=stream)
         try:
             reply = finish(self._heritage.family.proceed(call))
-            if stream:
-                response = stream_response(reply, raw_mode(options), is_async=False)
-            else:
-                response = whole_response(reply, raw_mode(options), finish(reply.gather()))
+            content = None if stream else finish(reply.gather())
         except Exception as error:
             blame(error, call.record)
             raise
+        response = _response(reply, content, raw_mode(options), is_async=False)
         answer = self._process_response(
             cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
         )
@@ -276,13 +283,11 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         call = self._admit(send, options, path, is_stream=stream)
         try:
             reply = await self._heritage.family.proceed(call)
-            if stream:
-                response = stream_response(reply, raw_mode(options), is_async=True)
-            else:
-                response = whole_response(reply, raw_mode(options), await reply.gather())
+            content = None if stream else await reply.gather()
         except Exception as error:
             blame(error, call.record)
             raise
+        response = _response(reply, content, raw_mode(options), is_async=True)
         answer = await self._process_response(
             cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
         )

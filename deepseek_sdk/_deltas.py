@@ -1,5 +1,5 @@
 """
-Make a stream's deltas fit for an accumulator.
+Make a stream's chunks fit for an accumulator.
 
 openai's `lib/streaming/_deltas.py` adds strings up: a role, a tool call's id or its name that a server repeats come out
 as "assistantassistant", and a tool call without an index raises. Such deltas are rewritten; all others are left alone.
@@ -53,11 +53,9 @@ class Normaliser:
         Returns:
             *chunk* itself, or a copy without the repetitions.
         """
-        choices = chunk.get("choices")
-        if not isinstance(choices, list):
-            return chunk
-        fixed = [self._choice(choice) for choice in choices]
-        if all(new is old for new, old in zip(fixed, choices, strict=True)):
+        chunk = _named(chunk)
+        fixed = [self._choice(choice) for choice in chunk["choices"]]
+        if all(new is old for new, old in zip(fixed, chunk["choices"], strict=True)):
             return chunk
         return {**chunk, "choices": fixed}
 
@@ -94,6 +92,16 @@ class Normaliser:
             fixed = {key: value for key, value in fixed.items() if key != "id"}
         call["id"] = call["id"] if call.get("id") else fragment.get("id")
         return _without_repeated_name(call, fixed)
+
+
+def _named(chunk: dict[str, Any]) -> dict[str, Any]:
+    """Make a chunk say that it is one: openai's helper passes over what does not, and expects a list of choices."""
+    choices = chunk.get("choices")
+    if choices is None:
+        return _named({**chunk, "choices": []})
+    if chunk.get("object") == "chat.completion.chunk" or (choices and "delta" not in choices[0]):
+        return chunk
+    return {**chunk, "object": "chat.completion.chunk"}
 
 
 def _position(known: list[dict[str, Any]], fragment: dict[str, Any]) -> int:

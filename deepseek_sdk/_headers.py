@@ -7,15 +7,14 @@ from typing import TYPE_CHECKING, Any
 from openai import Omit
 
 from deepseek_sdk._call import CallOptions
+from deepseek_sdk._wire import RAW_RESPONSE
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from openai._models import FinalRequestOptions
 
-__all__ = ["RAW_RESPONSE", "options_in", "raw_mode", "without_own"]
-
-RAW_RESPONSE = "X-Stainless-Raw-Response"
+__all__ = ["options_in", "raw_mode", "without_own"]
 
 _SESSION, _MODE, _BATCH = "x-session-id", "x-mode", "x-batch"
 _OWN = frozenset({_SESSION, _MODE, _BATCH, "x-deepseek-cache"})

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 import anyio
 import sniffio
 
-from deepseek_sdk._pipeline import finish
+from deepseek_sdk._finish import finish
 from deepseek_sdk._wire import AsyncUpstream, CancelToken, SyncUpstream, Upstream, Watchdog
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Coroutine, Sequence
@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._call import Call
     from deepseek_sdk._reply import Reply
 
-__all__ = ["Proceed", "Stage", "compose", "finish"]
-
-T = TypeVar("T")
+__all__ = ["Proceed", "Stage", "compose"]
 
 
 class Proceed(Protocol):
@@ -61,25 +59,3 @@ def compose(stages: Sequence[Stage], last: Proceed) -> Proceed:
     for stage in reversed(stages):
         proceed = partial(stage, proceed=proceed)
     return proceed  # type: ignore[no-any-return]
-
-
-def finish(coroutine: Coroutine[Any, Any, T]) -> T:
-    """
-    Run a coroutine that never suspends, on this thread.
-
-    Args:
-        coroutine: It; everything it awaits must come from a `SyncIO`.
-
-    Returns:
-        Its result.
-
-    Raises:
-        RuntimeError: It suspended: some stage awaited what only an event loop can do.
-    """
-    try:
-        coroutine.send(None)
-    except StopIteration as stop:
-        return stop.value  # type: ignore[no-any-return]
-    coroutine.close()
-    message = "a stage awaited something other than proceed() and call.io"
-    raise RuntimeError(message)

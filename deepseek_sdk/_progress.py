@@ -280,7 +280,7 @@ class Progress:
             raise self.malformed("The answer has no choices", event)
         for choice in fixed.get("choices") or ():
             self._choice(choice)
-        if self._lessons and not event.is_whole:
+        if self._lessons and fixed is chunk and not event.is_whole:
             self._learn(event, chunk)
         return event if fixed is chunk else encode(fixed)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk._attempt import Attempt
 from deepseek_sdk.errors import classify
 
 if TYPE_CHECKING:
@@ -12,36 +13,10 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._progress import Progress
 
-__all__ = ["RECORD_EXTENSION", "Attempt", "Record", "Times"]
+__all__ = ["RECORD_EXTENSION", "Record", "Times"]
 
 # Where a response that openai wraps keeps the record of its call.
 RECORD_EXTENSION = "deepseek_sdk.record"
-
-
-@dataclass(slots=True, kw_only=True)
-class Attempt:
-    """
-    One upstream attempt.
-
-    Attributes:
-        route: The route that was asked.
-        model: The model that was asked for, and once it is known the one that answered.
-        started: When it began, in seconds from the start of the call.
-        first_token: When its first token came, likewise, or None.
-        ended: When it ended, likewise, or None while it runs.
-        outcome: "running", "complete", "failed" or "abandoned".
-        reason: Why it failed, in one word, or None.
-        is_possibly_billed: The server may have generated, and billed, without the answer being used.
-    """
-
-    route: str
-    model: str
-    started: float
-    first_token: float | None = None
-    ended: float | None = None
-    outcome: str = "running"
-    reason: str | None = None
-    is_possibly_billed: bool = False
 
 
 @dataclass(slots=True, kw_only=True)

@@ -12,11 +12,11 @@ from deepseek_sdk._wire import ConnectionLost, DeadlineReached
 from deepseek_sdk.errors import MalformedResponseError, QueueTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable
+    from collections.abc import Awaitable, Callable
 
+    from deepseek_sdk._attempt import Attempt
     from deepseek_sdk._call import Call
     from deepseek_sdk._clock import Clock
-    from deepseek_sdk._record import Attempt
     from deepseek_sdk._wire import Upstream
 
 __all__ = ["Ending", "Hook", "Reply", "Rescuer", "Source", "Tap"]
@@ -204,15 +204,18 @@ class Reply:
         events = await self.next()
         return events[0].raw if len(events) == 1 else b"".join([event.raw for event in events])
 
-    def ordinary_upstream(self) -> Upstream | None:
+    def ordinary(self) -> tuple[Upstream, Callable[[bytes], bool], Clock] | None:
         """
-        Say what bytes may go straight to the caller, as long as `progress.accepts()` them.
+        Say what bytes may go straight to the caller.
 
         Returns:
-            Where to read them, or None where something has to see every event.
+            Where to read them, what takes those that need no further look, and the clock to tell; or None where
+            something has to see every event.
         """
-        is_settled = self._failure is None and not self._is_ended and not self._taps
-        return self.source.upstream if is_settled and self.progress.knows_ordinary else None
+        if self._failure is not None or self._is_ended or self._taps or not self.progress.knows_ordinary:
+            return None
+        upstream = self.source.upstream
+        return None if upstream is None else (upstream, self.progress.accepts, self.clock)
 
     async def gather(self) -> bytes:
         """

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import openai
 
-from deepseek_sdk._record import RECORD_EXTENSION, Attempt, Record, Times
+from deepseek_sdk._record import RECORD_EXTENSION, Record, Times
 from deepseek_sdk.errors import trace_id
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from deepseek_sdk._attempt import Attempt
 
 __all__ = ["CallReport", "Usage", "attached", "blame", "report"]
 

@@ -48,7 +48,7 @@ import openai
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from deepseek_sdk._record import Attempt
+    from deepseek_sdk._attempt import Attempt
 
 __all__ = [
     "ConcurrencyLimitError",

@@ -6,6 +6,7 @@ from typing import Any
 
 from deepseek_sdk._wire.alarm import DeadlineReached
 from deepseek_sdk._wire.response import (
+    RAW_RESPONSE,
     RESPONSE,
     host_and_path,
     stream_response,
@@ -19,6 +20,7 @@ from deepseek_sdk._wire.upstream import AsyncUpstream, ConnectionLost, SyncUpstr
 from deepseek_sdk._wire.watchdog import Watchdog
 
 __all__ = [
+    "RAW_RESPONSE",
     "RESPONSE",
     "AsyncUpstream",
     "CancelToken",

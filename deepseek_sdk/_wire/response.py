@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import datetime as dt
 import weakref
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import httpx2
 
-from deepseek_sdk._headers import RAW_RESPONSE
-from deepseek_sdk._pipeline import finish
+from deepseek_sdk._finish import finish
 from deepseek_sdk._record import RECORD_EXTENSION
-from deepseek_sdk._wire.upstream import AsyncUpstream, SyncUpstream
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Iterator
+    from collections.abc import AsyncIterator, Callable, Iterator
 
+    from deepseek_sdk._clock import Clock
     from deepseek_sdk._record import Record
-    from deepseek_sdk._reply import Reply
+    from deepseek_sdk._wire.upstream import Upstream
 
 __all__ = [
+    "RAW_RESPONSE",
     "RESPONSE",
     "host_and_path",
     "stream_response",
@@ -31,98 +31,119 @@ __all__ = [
 
 RESPONSE = httpx2.Response
 
+# openai's clients ask for a raw response by a header of the request.
+RAW_RESPONSE = "X-Stainless-Raw-Response"
+
 # They describe bytes that are not handed on: httpx2 would decode or count them again.
 _FRAMING = frozenset({b"content-encoding", b"content-length", b"transfer-encoding", b"content-type"})
 
 
+class Feed(Protocol):
+    """What a streamed body is read from."""
+
+    async def next_bytes(self) -> bytes:
+        """Return the next bytes, none at the end."""
+        ...
+
+    async def close(self) -> None:
+        """Let go, at the end or before it."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go without waiting: the caller has forgotten the stream."""
+        ...
+
+    def ordinary(self) -> tuple[Upstream, Callable[[bytes], bool], Clock] | None:
+        """Return what may be passed on without a further look: from where, what, and by which clock; or None."""
+        ...
+
+
 class _SyncBody(httpx2.SyncByteStream):
-    def __init__(self, reply: Reply) -> None:
-        self._reply = reply
-        weakref.finalize(self, reply.abandon).atexit = False
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        weakref.finalize(self, feed.abandon).atexit = False
 
     def __iter__(self) -> Iterator[bytes]:
-        reply = self._reply
-        while chunk := finish(reply.next_bytes()):
+        feed = self._feed
+        while chunk := finish(feed.next_bytes()):
             yield chunk
-            if isinstance(upstream := reply.ordinary_upstream(), SyncUpstream):
-                yield from upstream.ordinary(reply.progress.accepts, reply.clock)
+            if ordinary := feed.ordinary():
+                upstream, accepts, clock = ordinary
+                yield from upstream.ordinary(accepts, clock)  # type: ignore[misc]
 
     def close(self) -> None:
-        finish(self._reply.close())
+        finish(self._feed.close())
 
 
 class _AsyncBody(httpx2.AsyncByteStream):
-    def __init__(self, reply: Reply) -> None:
-        self._reply = reply
-        weakref.finalize(self, reply.abandon).atexit = False
+    def __init__(self, feed: Feed) -> None:
+        self._feed = feed
+        weakref.finalize(self, feed.abandon).atexit = False
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        reply = self._reply
-        while chunk := await reply.next_bytes():
+        feed = self._feed
+        while chunk := await feed.next_bytes():
             yield chunk
-            if isinstance(upstream := reply.ordinary_upstream(), AsyncUpstream):
-                accepts, clock = reply.progress.accepts, reply.clock
-                while (ordinary := await upstream.ordinary(accepts, clock)) is not None:
-                    yield ordinary
+            if ordinary := feed.ordinary():
+                upstream, accepts, clock = ordinary
+                while (passed := await upstream.ordinary(accepts, clock)) is not None:  # type: ignore[misc]
+                    yield passed
 
     async def aclose(self) -> None:
-        await self._reply.close()
+        await self._feed.close()
 
 
-def stream_response(reply: Reply, raw_mode: str | None, *, is_async: bool) -> Any:
+def stream_response(feed: Feed, upstream: Any, record: Record, raw_mode: str | None, *, is_async: bool) -> Any:
     """
     Make the response of a streamed call.
 
     Args:
-        reply: The answer in flight.
+        feed: Gives the body.
+        upstream: The server's response: status, headers and request are taken from it.
+        record: The record of the call.
         raw_mode: openai's header for raw responses, or None.
         is_async: The caller's colour.
 
     Returns:
-        A response that openai can read, with the server's status, headers and request.
+        A response that openai can read.
     """
-    body = _AsyncBody(reply) if is_async else _SyncBody(reply)
-    return _response(reply, raw_mode, content_type=b"text/event-stream", stream=body)
+    body = _AsyncBody(feed) if is_async else _SyncBody(feed)
+    return _response(upstream, record, raw_mode, content_type=b"text/event-stream", stream=body)
 
 
-def whole_response(reply: Reply, raw_mode: str | None, content: bytes) -> Any:
+def whole_response(content: bytes, upstream: Any, record: Record, raw_mode: str | None, *, is_direct: bool) -> Any:
     """
     Make the response of a plain call.
 
     Args:
-        reply: The answer, read to its end.
-        raw_mode: openai's header for raw responses, or None.
         content: The JSON answer.
+        upstream: The server's response: status, headers and request are taken from it.
+        record: The record of the call.
+        raw_mode: openai's header for raw responses, or None.
+        is_direct: The answer was asked for whole.
 
     Returns:
-        A response that openai can read, with the server's status, headers and request.
+        A response that openai can read.
     """
-    if raw_mode is None and reply.call.is_direct:
-        return _filled(reply, content)
-    return _response(reply, raw_mode, content_type=b"application/json", content=content)
+    if raw_mode is None and is_direct:
+        return _filled(content, upstream, record)
+    return _response(upstream, record, raw_mode, content_type=b"application/json", content=content)
 
 
-def _filled(reply: Reply, content: bytes) -> Any:
+def _filled(content: bytes, upstream: Any, record: Record) -> Any:
     """Give the server's own response the content that was read from it: no caller will see more of it than that."""
-    response = reply.source.response
-    response._content = content  # noqa: SLF001
-    response.extensions[RECORD_EXTENSION] = reply.call.record
-    return response
+    upstream._content = content  # noqa: SLF001
+    upstream.extensions[RECORD_EXTENSION] = record
+    return upstream
 
 
-def _response(reply: Reply, raw_mode: str | None, *, content_type: bytes, **body: Any) -> Any:
-    upstream, record = reply.source.response, reply.call.record
+def _response(upstream: Any, record: Record, raw_mode: str | None, *, content_type: bytes, **body: Any) -> Any:
     headers = [(name, value) for name, value in upstream.headers.raw if name.lower() not in _FRAMING]
     headers.append((b"content-type", content_type))
-    extensions = {
-        name: value for name, value in upstream.extensions.items() if name in ("http_version", "reason_phrase")
-    }
+    known = {name: value for name, value in upstream.extensions.items() if name in ("http_version", "reason_phrase")}
+    extensions = {**known, RECORD_EXTENSION: record}
     response = httpx2.Response(
-        upstream.status_code,
-        headers=headers,
-        request=upstream.request,
-        extensions={**extensions, RECORD_EXTENSION: record},
-        **body,
+        upstream.status_code, headers=headers, request=upstream.request, extensions=extensions, **body
     )
     response.elapsed = dt.timedelta(seconds=record.times.total or record.attempts[-1].started)
     if raw_mode is not None:

@@ -86,6 +86,16 @@ class Alarm(threading.local):
 
 
 def shorten(timeout: float | None, until: float) -> float | None:
+    """
+    Shorten a timeout to what is left of a deadline.
+
+    Args:
+        timeout: It, in seconds, or None for no limit.
+        until: The instant of the deadline, `inf` where there is none.
+
+    Returns:
+        Seconds, or None for no limit.
+    """
     if until == inf:
         return timeout
     left = max(until - time.monotonic(), 0.0001)

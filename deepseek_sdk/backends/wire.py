@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 
     from openai._models import FinalRequestOptions
 
+    from deepseek_sdk._attempt import Attempt
     from deepseek_sdk._call import Call
-    from deepseek_sdk._record import Attempt
     from deepseek_sdk._wire import Upstream
 
 __all__ = ["Endpoint", "StreamSupport", "answer"]

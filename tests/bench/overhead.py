@@ -23,7 +23,8 @@ import openai
 
 from deepseek_sdk import AsyncClient, Client
 from deepseek_sdk._clock import Clock
-from deepseek_sdk._pipeline import compose, finish
+from deepseek_sdk._finish import finish
+from deepseek_sdk._pipeline import compose
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event
 from deepseek_sdk.backends.wire import StreamSupport

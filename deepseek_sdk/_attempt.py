@@ -1,0 +1,33 @@
+"""`Attempt`: one time that an upstream was asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+__all__ = ["Attempt"]
+
+
+@dataclass(slots=True, kw_only=True)
+class Attempt:
+    """
+    One upstream attempt.
+
+    Attributes:
+        route: The route that was asked.
+        model: The model that was asked for, and once it is known the one that answered.
+        started: When it began, in seconds from the start of the call.
+        first_token: When its first token came, likewise, or None.
+        ended: When it ended, likewise, or None while it runs.
+        outcome: "running", "complete", "failed" or "abandoned".
+        reason: Why it failed, in one word, or None.
+        is_possibly_billed: The server may have generated, and billed, without the answer being used.
+    """
+
+    route: str
+    model: str
+    started: float
+    first_token: float | None = None
+    ended: float | None = None
+    outcome: str = "running"
+    reason: str | None = None
+    is_possibly_billed: bool = False
