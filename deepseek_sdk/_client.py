@@ -18,7 +18,7 @@ from deepseek_sdk._headers import raw_mode
 from deepseek_sdk._report import attached, blame
 from deepseek_sdk._validate import check_api_key, check_base_url
 from deepseek_sdk._version import __version__
-from deepseek_sdk._wire import RESPONSE, stream_response, supervised_client, whole_response
+from deepseek_sdk._wire import RESPONSE, default_http_client, stream_response, whole_response
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.errors import ConfigurationError
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
 
     from deepseek_sdk._call import Call, Plain, Priority
-    from deepseek_sdk._openai_options import AsyncOpenAIOptions, OpenAIOptions
+    from deepseek_sdk._openai_options import OpenAIOptions
     from deepseek_sdk._reply import Reply
 
 __all__ = ["DEFAULT_BASE_URL", "AsyncClient", "Client"]
@@ -200,7 +200,7 @@ class Client(_Shared, openai.OpenAI):
         """
         own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
         arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options)}
-        http_client = http_client or _default_http_client(openai_options)
+        http_client = http_client or _default_http_client(openai_options, is_async=False)
         openai.OpenAI.__init__(self, http_client=http_client, **arguments)
         self._settle_in(_heritage or _founder(own), openai_options)
 
@@ -235,7 +235,7 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         AsyncClient()                                    key from DEEPSEEK_API_KEY
         AsyncClient(deadlines=Deadlines(first_token=8))  a clock that keep-alives cannot put off
 
-    It runs on asyncio and on trio.
+    It runs on asyncio and on trio, and one client serves several event loops.
     """
 
     def __init__(
@@ -243,12 +243,13 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         *,
         api_key: str | Callable[[], Awaitable[str]] | None = None,
         base_url: Any = None,
+        http_client: Any = None,
         deadlines: Deadlines | None = None,
         plain: Plain | Unset = UNSET,
         session_id: str | Unset | None = UNSET,
         priority: Priority | Unset | None = UNSET,
         _heritage: _Heritage | None = None,
-        **openai_options: Unpack[AsyncOpenAIOptions],
+        **openai_options: Unpack[OpenAIOptions],
     ) -> None:
         """
         Make a client. Nothing is sent and no socket is opened.
@@ -256,6 +257,7 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         Args:
             api_key: The key, or a coroutine function that returns it; else DEEPSEEK_API_KEY.
             base_url: The endpoint; else DEEPSEEK_BASE_URL, else https://api.deepseek.com.
+            http_client: An HTTP client of your own; the default one serves several event loops, yours may not.
             deadlines: The clocks of every call.
             plain: How plain calls are read upstream: "auto" (the default), "stream" or "direct".
             session_id: The conversation the calls belong to.
@@ -267,7 +269,8 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         """
         own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
         arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options)}
-        openai.AsyncOpenAI.__init__(self, **arguments)
+        http_client = http_client or _default_http_client(openai_options, is_async=True)
+        openai.AsyncOpenAI.__init__(self, http_client=http_client, **arguments)
         self._settle_in(_heritage or _founder(own), openai_options)
 
     @override
@@ -298,6 +301,7 @@ def _founder(own: CallOptions) -> _Heritage:
     return _Heritage(family=Family(), own=own, support=StreamSupport())
 
 
-def _default_http_client(openai_options: Mapping[str, Any]) -> Any:
+def _default_http_client(openai_options: Mapping[str, Any], *, is_async: bool) -> Any:
     timeout = openai_options.get("timeout", openai.NOT_GIVEN)
-    return supervised_client() if isinstance(timeout, openai.NotGiven) else supervised_client(timeout=timeout)
+    given = {} if isinstance(timeout, openai.NotGiven) else {"timeout": timeout}
+    return default_http_client(is_async=is_async, **given)

@@ -7,6 +7,7 @@ as "assistantassistant", and a tool call without an index raises. Such deltas ar
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 __all__ = ["Normaliser", "check_index"]
@@ -41,7 +42,7 @@ class Normaliser:
 
     def __init__(self) -> None:
         self._roles: set[int] = set()
-        self._calls: dict[int, list[dict[str, Any]]] = {}
+        self._calls: dict[int, list[_ToolCall]] = {}
 
     def normalise(self, chunk: dict[str, Any]) -> dict[str, Any]:
         """
@@ -84,14 +85,22 @@ class Normaliser:
             return delta
         return {**delta, "tool_calls": fixed}
 
-    def _fragment(self, known: list[dict[str, Any]], fragment: dict[str, Any]) -> dict[str, Any]:
+    def _fragment(self, known: list[_ToolCall], fragment: dict[str, Any]) -> dict[str, Any]:
         position = _position(known, fragment)
         call = known[position]
         fixed = fragment if fragment.get("index") == position else {**fragment, "index": position}
-        if fragment.get("id") and fragment["id"] == call.setdefault("id", None):
-            fixed = {key: value for key, value in fixed.items() if key != "id"}
-        call["id"] = call["id"] if call.get("id") else fragment.get("id")
+        fixed = _without_repetition(fixed, "id", call.id)
+        call.id = call.id or fragment.get("id")
         return _without_repeated_name(call, fixed)
+
+
+@dataclass(slots=True)
+class _ToolCall:
+    """What a stream has said of one tool call."""
+
+    index: int | None
+    id: str | None = None
+    name: str | None = None
 
 
 def _named(chunk: dict[str, Any]) -> dict[str, Any]:
@@ -99,32 +108,44 @@ def _named(chunk: dict[str, Any]) -> dict[str, Any]:
     choices = chunk.get("choices")
     if choices is None:
         return _named({**chunk, "choices": []})
-    if chunk.get("object") == "chat.completion.chunk" or (choices and "delta" not in choices[0]):
+    is_fim = chunk.get("object") == "text_completion" or (choices and "delta" not in choices[0])
+    if is_fim or chunk.get("object") == "chat.completion.chunk":
         return chunk
     return {**chunk, "object": "chat.completion.chunk"}
 
 
-def _position(known: list[dict[str, Any]], fragment: dict[str, Any]) -> int:
-    """Find the call that a fragment belongs to: by its index, else by its id, else the last one."""
+def _position(known: list[_ToolCall], fragment: dict[str, Any]) -> int:
+    """
+    Find the call that a fragment belongs to: by its index, else by its id, else the last one.
+
+    Calls are counted as they begin: openai adds up wrongly what a server counts from 1, or backwards.
+    """
     index = fragment.get("index")
-    index = _by_id(known, fragment.get("id")) if index is None else check_index(index)
-    known.extend({} for _ in range(index + 1 - len(known)))
-    return index
+    found = _by_id(known, fragment.get("id")) if index is None else _by_index(known, check_index(index))
+    if found is None:
+        known.append(_ToolCall(index))
+        return len(known) - 1
+    return found
 
 
-def _by_id(known: list[dict[str, Any]], call_id: object) -> int:
-    ids = [call.get("id") for call in known]
+def _by_index(known: list[_ToolCall], index: int) -> int | None:
+    return next((position for position, call in enumerate(known) if call.index == index), None)
+
+
+def _by_id(known: list[_ToolCall], call_id: object) -> int | None:
     if call_id is None:
-        return max(len(known) - 1, 0)
-    return ids.index(call_id) if call_id in ids else len(known)
+        return len(known) - 1 if known else None
+    return next((position for position, call in enumerate(known) if call.id == call_id), None)
 
 
-def _without_repeated_name(call: dict[str, Any], fragment: dict[str, Any]) -> dict[str, Any]:
+def _without_repetition(fragment: dict[str, Any], key: str, said: object) -> dict[str, Any]:
+    if said is None or fragment.get(key) != said:
+        return fragment
+    return {name: value for name, value in fragment.items() if name != key}
+
+
+def _without_repeated_name(call: _ToolCall, fragment: dict[str, Any]) -> dict[str, Any]:
     function = fragment.get("function") or {}
-    name = function.get("name")
-    if not name:
-        return fragment
-    if call.setdefault("name", name) != name or not call.get("named"):
-        call["named"] = True
-        return fragment
-    return {**fragment, "function": {key: value for key, value in function.items() if key != "name"}}
+    fixed = _without_repetition(function, "name", call.name)
+    call.name = call.name or function.get("name")
+    return fragment if fixed is function else {**fragment, "function": fixed}

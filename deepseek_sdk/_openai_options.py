@@ -9,10 +9,12 @@ if TYPE_CHECKING:
 
     import openai
 
-__all__ = ["AsyncOpenAIOptions", "OpenAIOptions"]
+__all__ = ["OpenAIOptions"]
 
 
-class _Common(TypedDict, total=False):
+class OpenAIOptions(TypedDict, total=False):
+    """What `openai.OpenAI` and `openai.AsyncOpenAI` take besides key, endpoint and HTTP client."""
+
     admin_api_key: str | None
     data_residency: Any
     default_headers: Mapping[str, str] | None
@@ -27,13 +29,3 @@ class _Common(TypedDict, total=False):
     workload_identity: Any
     _enforce_credentials: bool
     _strict_response_validation: bool
-
-
-class OpenAIOptions(_Common, total=False):
-    """What `openai.OpenAI` takes besides key, endpoint and HTTP client."""
-
-
-class AsyncOpenAIOptions(_Common, total=False):
-    """What `openai.AsyncOpenAI` takes besides key and endpoint."""
-
-    http_client: Any

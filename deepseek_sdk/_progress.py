@@ -93,6 +93,9 @@ def _proved(template: _Template, chunk: dict[str, Any]) -> _Template | None:
         blank = jiter.from_json((template.prefix + template.suffix)[6:])
         delta = blank["choices"][0].get("delta", blank["choices"][0])
         original = chunk["choices"][0].get("delta", chunk["choices"][0])
+        # A key that is said twice has another value than the one found in the bytes.
+        if delta[template.key] != "":
+            return None
         delta[template.key] = original[template.key]
     except (ValueError, KeyError, IndexError, TypeError, AttributeError):
         return None

@@ -72,7 +72,8 @@ def _decode(data: bytes) -> Any:
 
 def _decode_slowly(data: bytes) -> Any:
     try:
-        return json.loads(data)
+        # As text, for openai's decoder reads UTF-8 and nothing else.
+        return json.loads(data.decode())
     except RecursionError as error:
         message = "nested too deeply"
         raise ValueError(message) from error
@@ -136,7 +137,7 @@ class Framer:
     def _skip_bom(self, chunk: bytes) -> bytes:
         chunk = b"".join((*self._line, chunk))
         self._line.clear()
-        self._started = not _BOM.startswith(chunk)
+        self._started = chunk.startswith(_BOM) or not _BOM.startswith(chunk)
         return chunk.removeprefix(_BOM)
 
     @property

@@ -438,7 +438,7 @@ _REJECTIONS: tuple[tuple[str, type[RequestRejectedError], Callable[[re.Match[str
         lambda m: {"index": _integers(m)[0]},
     ),
     (
-        r"supported API model names are (.+?),? but you passed `?([^`\s]+?)`?\.?$|Model Not Exist",
+        r"supported API model names are (.+?),? but you passed `?(.+?)`?\.?$|Model Not Exist",
         UnknownModelError,
         lambda m: {"supported": tuple(re.split(r",\s*", m[1])) if m[1] else (), "model": m[2]},
     ),

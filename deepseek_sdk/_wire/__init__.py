@@ -29,27 +29,28 @@ __all__ = [
     "SyncUpstream",
     "Upstream",
     "Watchdog",
+    "default_http_client",
     "host_and_path",
     "stream_response",
     "stub_request",
     "stub_response",
-    "supervised_client",
     "whole_response",
     "with_connect_timeout",
 ]
 
 
-def supervised_client(**options: Any) -> Any:
+def default_http_client(*, is_async: bool, **options: Any) -> Any:
     """
-    Make the default HTTP client of the sync colour.
+    Make the HTTP client of a client that was given none.
 
     Args:
+        is_async: The colour.
         **options: What `httpx2.Client` takes.
 
     Returns:
-        An HTTP client whose sockets obey deadlines.
+        An HTTP client whose sockets obey deadlines, or one that serves any number of event loops.
     """
     # httpcore2 takes longer to load than all of this library, and is not needed until a client is made.
-    from deepseek_sdk._wire.client import SupervisedClient  # noqa: PLC0415
+    from deepseek_sdk._wire.client import LoopClient, SupervisedClient  # noqa: PLC0415
 
-    return SupervisedClient(**options)
+    return LoopClient(**options) if is_async else SupervisedClient(**options)

@@ -1,11 +1,17 @@
-"""The HTTP client of the sync colour, with a deadline that no keep-alive can put off."""
+"""The default HTTP clients: one whose sockets obey deadlines, and one that serves any number of event loops."""
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import threading
+import weakref
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio.lowlevel
 import httpcore2
+import httpx2
 import openai
 from typing_extensions import override
 
@@ -13,11 +19,9 @@ from deepseek_sdk._wire.thread import Alarm, Bounded, shorten
 
 if TYPE_CHECKING:
     import ssl
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
-    import httpx2
-
-__all__ = ["SupervisedClient"]
+__all__ = ["LoopClient", "SupervisedClient"]
 
 
 class _Stream(httpcore2.NetworkStream, Bounded):
@@ -113,3 +117,62 @@ class SupervisedClient(openai.DefaultHttpxClient):
         pool: Any = transport._pool  # type: ignore[attr-defined]  # noqa: SLF001
         pool._network_backend = _Backend(pool._network_backend, self.alarm)  # noqa: SLF001
         return transport
+
+
+class LoopClient(openai.DefaultAsyncHttpxClient):
+    """
+    openai's default async HTTP client, proxies from the environment included, for any number of event loops.
+
+    Each loop has connections of its own: a connection belongs to the loop that opened it.
+    """
+
+    def __del__(self) -> None:
+        if not self.is_closed:
+            with contextlib.suppress(Exception):
+                asyncio.get_running_loop().create_task(self.aclose())
+
+    # The same two private hooks as above.
+    @override
+    def _init_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
+        return _LoopTransport(partial(super()._init_transport, *args, **_with_context(options)))
+
+    @override
+    def _init_proxy_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
+        return _LoopTransport(partial(super()._init_proxy_transport, *args, **_with_context(options)))
+
+
+def _with_context(options: dict[str, Any]) -> dict[str, Any]:
+    """Load the certificates now and once: it takes longer than anything else about a transport."""
+    names = ("verify", "cert", "trust_env")
+    context = httpx2.create_ssl_context(**{name: options[name] for name in names if name in options})
+    return {**options, "verify": context, "cert": None}
+
+
+class _LoopTransport(httpx2.AsyncBaseTransport):
+    def __init__(self, make: Callable[[], httpx2.AsyncBaseTransport]) -> None:
+        self._make = make
+        self._by_loop: weakref.WeakKeyDictionary[Any, httpx2.AsyncBaseTransport] = weakref.WeakKeyDictionary()
+        self._lock = threading.Lock()
+
+    @override
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        return await self._here().handle_async_request(request)
+
+    @override
+    async def aclose(self) -> None:
+        with self._lock:
+            transport = self._by_loop.pop(_running(), None)
+        if transport is not None:
+            await transport.aclose()
+
+    def _here(self) -> httpx2.AsyncBaseTransport:
+        loop = _running()
+        with self._lock:
+            if loop not in self._by_loop:
+                self._by_loop[loop] = self._make()
+            return self._by_loop[loop]
+
+
+def _running() -> Any:
+    """Return what stands for the event loop that runs."""
+    return anyio.lowlevel.current_token().native_token

@@ -1,0 +1,43 @@
+"""What a program that ends says to the shell, and what it keeps to itself."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+
+import openai
+
+from deepseek_sdk.errors import ConfigurationError, InsufficientBalanceError
+
+__all__ = ["Exit", "exit_code", "redact"]
+
+
+class Exit(IntEnum):
+    """The exit codes of every command."""
+
+    OK = 0
+    FAILURE = 1
+    USAGE = 2
+    CONFIGURATION = 3
+    LIMIT = 4
+    CHECK = 5
+
+
+# The first that matches wins.
+_CODES: tuple[tuple[type[openai.OpenAIError], Exit], ...] = (
+    (ConfigurationError, Exit.CONFIGURATION),
+    (openai.AuthenticationError, Exit.CONFIGURATION),
+    (InsufficientBalanceError, Exit.LIMIT),
+    (openai.RateLimitError, Exit.LIMIT),
+    (openai.OpenAIError, Exit.FAILURE),
+)
+
+
+def exit_code(error: openai.OpenAIError) -> Exit:
+    """Choose the exit code for *error*."""
+    return next(code for kind, code in _CODES if isinstance(error, kind))
+
+
+def redact(text: str) -> str:
+    """Replace what looks like an API key in *text*; servers quote parts of it."""
+    return re.sub(r"sk-[\w-]{6,}|\*{3,}\w+", "sk-…", text)

@@ -1,0 +1,99 @@
+"""`deepseek-sdk emulate`: the emulator in the foreground, for programs in any language."""
+
+from __future__ import annotations
+
+import signal
+import threading
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deepseek_sdk.cli._language import language_option
+from deepseek_sdk.cli._output import screen, show
+from deepseek_sdk.testing import Emulator, Fault
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["command"]
+
+SPEED = click.FloatRange(min=0, min_open=True)
+
+HINTS = {
+    "en": """\
+An emulator of the DeepSeek API listens at the URL on stdout; it echoes what it is asked. Ctrl-C stops it.
+
+    Client(base_url="{url}", api_key="{key}")
+    curl {url}/chat/completions -H "Authorization: Bearer {key}" -H "Content-Type: application/json" \\
+      -d '{{"model": "deepseek-flash", "messages": [{{"role": "user", "content": "Hello"}}]}}'
+""",
+    "zh": """\
+DeepSeek API 模拟器已在 stdout 给出的地址上监听，会复述收到的内容。按 Ctrl-C 停止。
+
+    Client(base_url="{url}", api_key="{key}")
+    curl {url}/chat/completions -H "Authorization: Bearer {key}" -H "Content-Type: application/json" \\
+      -d '{{"model": "deepseek-flash", "messages": [{{"role": "user", "content": "你好"}}]}}'
+""",
+}
+
+
+def list_faults(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
+    """Print the menu of faults, and end the program."""
+    if value:
+        rows = [{"fault": name, "meaning": meaning} for name, meaning in Fault.menu().items()]
+        show(rows, output="table", headings={"fault": "fault", "meaning": "meaning"})
+        context.exit()
+
+
+def check_faults(_: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> list[Fault]:
+    """Find faults by their names; an unknown one is an error of usage."""
+    try:
+        return [Fault.named(name) for name in names]
+    except ValueError as error:
+        raise click.BadParameter(str(error), param=parameter) from error
+
+
+@click.command("emulate")
+@click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; 0 takes a free one.")
+@click.option("--tokens-per-s", type=SPEED, help="Speed of answers; default: at once.")
+@click.option("--prefill-tokens-per-s", type=SPEED, help="Speed of reading prompts; default: at once.")
+@click.option("--fault", "fault_mix", multiple=True, callback=check_faults, help="What goes wrong; may be repeated.")
+@click.option("--fault-rate", type=click.FloatRange(0, 1), help="Share of requests that draw a fault; 1 with --fault.")
+@click.option("--list-faults", is_flag=True, is_eager=True, expose_value=False, callback=list_faults, help="Show them.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Makes the draws repeatable.")
+@click.option("--api-key", help="The only key to let in; default: any.")
+@language_option
+def command(*, fault_mix: list[Fault], fault_rate: float | None, lang: str, **options: Any) -> None:
+    """Run an emulator of the DeepSeek API until Ctrl-C."""
+    rate = fault_rate if fault_rate is not None else float(bool(fault_mix))
+    stop = stop_signal()
+    with running(Emulator(fault_mix=fault_mix or None, fault_rate=rate, **options)) as url:
+        click.echo(url)
+        key = "the key of --api-key" if options["api_key"] else "any"
+        screen().print(HINTS[lang].format(url=url, key=key), markup=False)
+        # Windows delivers signals only between waits.
+        while not stop.wait(0.5):
+            pass
+
+
+@contextmanager
+def running(emulator: Emulator) -> Iterator[str]:
+    """Run *emulator* and give its URL; an address that cannot be had is one line on stderr."""
+    try:
+        emulator.start()
+    except OSError as error:
+        raise click.ClickException(str(error)) from error
+    try:
+        yield emulator.url
+    finally:
+        emulator.stop()
+
+
+def stop_signal() -> threading.Event:
+    """Give an event that is set when the user or a supervisor ends the program."""
+    stop = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: stop.set())
+    return stop
