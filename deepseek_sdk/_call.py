@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
-from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk._report import blame
+from deepseek_sdk.errors import ConfigurationError, redact
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -163,6 +164,17 @@ class Call:
         """The model asked for, empty where the body names none."""
         model = self.body.get("model")
         return model if isinstance(model, str) else ""
+
+    def blame(self, error: BaseException) -> None:
+        """
+        Let an error tell what led to it, and nothing that must stay secret.
+
+        Args:
+            error: What the caller gets.
+        """
+        blame(error, self.record)
+        key = getattr(getattr(self.upstream, "client", None), "api_key", "")
+        redact(error, key if isinstance(key, str) else "")
 
     def replace(self, **changes: Any) -> Call:
         """

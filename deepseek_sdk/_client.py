@@ -15,7 +15,7 @@ from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._family import Family
 from deepseek_sdk._finish import finish
 from deepseek_sdk._headers import raw_mode
-from deepseek_sdk._report import attached, blame
+from deepseek_sdk._report import attached
 from deepseek_sdk._validate import check_api_key, check_base_url
 from deepseek_sdk._version import __version__
 from deepseek_sdk._wire import RESPONSE, default_http_client, stream_response, whole_response
@@ -219,7 +219,7 @@ class Client(_Shared, openai.OpenAI):
             reply = finish(self._heritage.family.proceed(call))
             content = None if stream else finish(reply.gather())
         except Exception as error:
-            blame(error, call.record)
+            call.blame(error)
             raise
         response = _response(reply, content, raw_mode(options), is_async=False)
         answer = self._process_response(
@@ -288,7 +288,7 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
             reply = await self._heritage.family.proceed(call)
             content = None if stream else await reply.gather()
         except Exception as error:
-            blame(error, call.record)
+            call.blame(error)
             raise
         response = _response(reply, content, raw_mode(options), is_async=True)
         answer = await self._process_response(

@@ -32,7 +32,7 @@ _log = logging.getLogger("deepseek_sdk")
 class Branch(Protocol[T_co]):
     """One of several things to do at once; it must use the `io` it is given."""
 
-    def __call__(self, io: IO) -> Coroutine[Any, Any, T_co]:
+    def __call__(self, io: IO, /) -> Coroutine[Any, Any, T_co]:
         """Start."""
         ...
 
@@ -156,16 +156,18 @@ class SyncIO:
     async def sleep(self, seconds: float) -> None:
         if self._token is None:
             time.sleep(seconds)  # noqa: ASYNC251  this colour has no event loop
-        elif not _is_pending(self._token.cancelled, seconds):
+        elif _first_done((self._token.cancelled,), seconds):
             raise concurrent.futures.CancelledError
 
     async def offload(self, work: Callable[..., T], *args: Any) -> T:
         return work(*args)
 
     async def wait(self, future: Future[T], timeout: float | None = None) -> T:
-        watched: set[Future[Any]] = {future} if self._token is None else {future, self._token.cancelled}
-        concurrent.futures.wait(watched, timeout, concurrent.futures.FIRST_COMPLETED)
-        if self._token is not None and self._token.cancelled.done() and not future.done():
+        # Not concurrent.futures.wait(): it never learns of a future that is cancelled before anyone works on it.
+        watched: tuple[Future[Any], ...] = (future,) if self._token is None else (future, self._token.cancelled)
+        if not _first_done(watched, timeout):
+            raise TimeoutError
+        if not future.done():
             raise concurrent.futures.CancelledError
         return future.result(timeout=0)
 
@@ -193,8 +195,12 @@ class SyncIO:
         )
 
 
-def _is_pending(future: Future[Any], seconds: float) -> bool:
-    return not concurrent.futures.wait({future}, seconds).done
+def _first_done(futures: tuple[Future[Any], ...], timeout: float | None) -> bool:
+    """Wait until one of some futures is done; False where that took too long."""
+    done = threading.Event()
+    for future in futures:
+        future.add_done_callback(lambda _: done.set())
+    return done.wait(timeout)
 
 
 class _ThreadRace(Generic[T]):

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from deepseek_sdk._fold import Gathered, unfold
 from deepseek_sdk._progress import Progress
-from deepseek_sdk._report import blame
 from deepseek_sdk._sse import DONE, Event, encode
 from deepseek_sdk._wire import ConnectionLost, DeadlineReached
 from deepseek_sdk.errors import MalformedResponseError, QueueTimeoutError
@@ -355,7 +354,7 @@ class Reply:
                 return
         self._is_ended = True
         self._finish_record()
-        blame(error, self.call.record)
+        self.call.blame(error)
         raise error
 
     def _adopt(self, other: Reply, level: int) -> None:

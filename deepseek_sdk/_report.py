@@ -158,7 +158,8 @@ def blame(error: BaseException, record: Record) -> None:
     if record.times.total is None:
         record.times.total = time.monotonic() - record.started
     if isinstance(error, openai.OpenAIError):
-        error.attempts = _snapshot(record).attempts  # type: ignore[attr-defined]
+        told = _snapshot(record)
+        error.attempts, error.trace_id = told.attempts, told.trace_id  # type: ignore[attr-defined]
 
 
 def _find(answer: object) -> Record | None:

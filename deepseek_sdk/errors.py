@@ -82,6 +82,7 @@ __all__ = [
     "UnknownFinishReasonError",
     "UnknownModelError",
     "classify",
+    "redact",
     "refine",
     "trace_id",
 ]
@@ -448,6 +449,9 @@ _REJECTIONS: tuple[tuple[str, type[RequestRejectedError], Callable[[re.Match[str
 )
 
 
+# A shorter text is no key, and would be masked wherever it happens to stand.
+_SHORTEST_KEY = 8
+
 # "Your current concurrency is 40, which exceeds your concurrency limit of 39 based on your remaining balance."
 _CONCURRENCY = (r"current concurrency is (\d+)", r"concurrency limit of (\d+)")
 
@@ -471,9 +475,46 @@ def refine(error: openai.APIStatusError) -> openai.APIStatusError:
     if error.status_code == HTTPStatus.TOO_MANY_REQUESTS and "concurrency" in error.message:
         current, limit = (re.search(text, error.message) for text in _CONCURRENCY)
         return ConcurrencyLimitError(error, current=current and int(current[1]), limit=limit and int(limit[1]))
-    if error.status_code in (400, 422):
+    if error.status_code == HTTPStatus.BAD_REQUEST:
         return _rejection(error)
+    return _with_text(error)
+
+
+def _with_text(error: openai.APIStatusError) -> openai.APIStatusError:
+    """Add the text of a body that openai does not know, such as DeepSeek's 404: {"error_msg": "..."}."""
+    body = error.body if isinstance(error.body, dict) else {}
+    text = next((body[name] for name in ("error_msg", "detail") if isinstance(body.get(name), str)), None)
+    if text is not None and text not in error.message:
+        error.message = f"{error.message} - {text}"
+        error.args = (error.message,)
     return error
+
+
+def redact(error: BaseException, secret: str) -> None:
+    """
+    Take a key out of an error that a server put it into.
+
+    Args:
+        error: It; changed in place.
+        secret: The key.
+    """
+    if len(secret) < _SHORTEST_KEY or not isinstance(error, openai.OpenAIError):
+        return
+    mask = f"****{secret[-4:]}"
+    error.args = tuple(_masked(argument, secret, mask) for argument in error.args)
+    for name in ("message", "body", "raw"):
+        if hasattr(error, name):
+            setattr(error, name, _masked(getattr(error, name), secret, mask))
+
+
+def _masked(value: Any, secret: str, mask: str) -> Any:
+    if isinstance(value, str):
+        return value.replace(secret, mask)
+    if isinstance(value, dict):
+        return {name: _masked(item, secret, mask) for name, item in value.items()}
+    if isinstance(value, list):
+        return [_masked(item, secret, mask) for item in value]
+    return value
 
 
 def _rejection(error: openai.APIStatusError) -> openai.APIStatusError:

@@ -149,6 +149,7 @@ async def _open(call: Call, endpoint: Endpoint, clock: Clock) -> Upstream:
     except openai.APIStatusError as error:
         if endpoint.support.learn(call, error):
             return await _open(call, endpoint, clock)
+        call.record.headers = error.response.headers
         raise refine(error) from error.__cause__
 
 

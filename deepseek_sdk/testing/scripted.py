@@ -166,10 +166,10 @@ class ScriptedSource:
         self.is_aborted = True
 
     async def _wait(self, until: float) -> None:
-        silence, left = self._silent_for, until - self._io.now()
+        silence, left = self._silent_for, max(until - self._io.now(), 0.0)
         self._silent_for = max(silence - left, 0.0)
-        if silence > 0:
-            await self._io.sleep(min(silence, max(left, 0.0)))
+        if silence:
+            await self._io.sleep(min(silence, left))
         if self._silent_for:
             raise DeadlineReached
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextvars
 from concurrent.futures import CancelledError, Future
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
@@ -11,7 +12,7 @@ from deepseek_sdk._finish import finish
 from deepseek_sdk._io import IO, Background
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Generator
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
     from deepseek_sdk._io import Branch
 
@@ -154,13 +155,14 @@ class _Pause:
 
 
 class _Task(Generic[T]):
-    """A coroutine of the virtual world, with a context of its own."""
+    """A branch in the virtual world, with a context of its own; it begins with its first step."""
 
     def __init__(self, branch: Branch[T], io: IO, now: float) -> None:
         self.outcome: Future[T] = Future()
         self.pause = _Pause(now, Future())
+        self._begin = partial(branch, io)
         self._context = contextvars.copy_context()
-        self._coroutine = self._context.run(branch, io)
+        self._coroutine: Coroutine[Any, Any, T] | None = None
         self._is_cancelled = False
 
     def check(self) -> None:
@@ -168,12 +170,16 @@ class _Task(Generic[T]):
             raise CancelledError
 
     def step(self) -> None:
+        if self._coroutine is None:
+            self._coroutine = self._context.run(self._begin)
         self._resume(self._coroutine.send, None)
 
     def cancel(self) -> bool:
         """Cancel what waits; say whether there is a result all the same."""
-        if not self.outcome.done():
-            self._is_cancelled = True
+        self._is_cancelled = True
+        if self._coroutine is None:
+            self.outcome.set_exception(CancelledError())
+        elif not self.outcome.done():
             self._resume(self._coroutine.throw, CancelledError())
         return self.outcome.exception() is None
 
@@ -190,9 +196,8 @@ class _Task(Generic[T]):
     def _wait(self, pause: object) -> None:
         if isinstance(pause, _Pause):
             self.pause = pause
-            return
-        self._coroutine.close()
-        self.outcome.set_exception(RuntimeError("a branch awaited something other than its io"))
+        else:
+            self.outcome.set_exception(RuntimeError("a branch awaited something other than its io"))
 
 
 class _Race(Generic[T]):
