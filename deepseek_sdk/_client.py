@@ -16,7 +16,7 @@ from deepseek_sdk._family import Family
 from deepseek_sdk._finish import finish
 from deepseek_sdk._headers import raw_mode
 from deepseek_sdk._report import attached
-from deepseek_sdk._validate import check_api_key, check_base_url
+from deepseek_sdk._validate import check_api_key, check_base_url, check_timeout
 from deepseek_sdk._version import __version__
 from deepseek_sdk._wire import RESPONSE, default_http_client, stream_response, whole_response
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
@@ -130,8 +130,8 @@ def _response(reply: Reply, content: bytes | None, raw_mode: str | None, *, is_a
 
 
 def _guarded(options: FinalRequestOptions) -> str | None:
-    """Tell which guarded surface a request is for; one whose body is no JSON object is for none."""
-    is_readable = options.content is None and not options.files and isinstance(options.json_data, dict | None)
+    """Tell which guarded surface a request is for; one whose body is sent as it is, unread, is for none."""
+    is_readable = options.content is None and not options.files and not isinstance(options.json_data, bytes)
     return guarded_path(options.method, options.url) if is_readable else None
 
 
@@ -141,6 +141,7 @@ def _own_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:
 
 def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any]) -> dict[str, Any]:
     """Resolve key and endpoint from arguments and DEEPSEEK_* variables, and check them."""
+    check_timeout(openai_options.get("timeout"))
     if openai_options.get("provider") is not None:
         return {}
     if base_url is None or isinstance(base_url, openai.NotGiven):

@@ -60,6 +60,15 @@ class Normaliser:
             return chunk
         return {**chunk, "choices": fixed}
 
+    def follow(self, previous: Normaliser) -> None:
+        """
+        Go on where another stream broke off.
+
+        Args:
+            previous: What was remembered of the other.
+        """
+        self._roles |= previous._roles
+
     def _choice(self, choice: dict[str, Any]) -> dict[str, Any]:
         delta = choice.get("delta")
         if not delta or not ("role" in delta or delta.get("tool_calls")):

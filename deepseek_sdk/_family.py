@@ -13,10 +13,10 @@ from deepseek_sdk._headers import options_in
 from deepseek_sdk._io import AsyncIO, Background, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._record import Record
-from deepseek_sdk._validate import request_problem
+from deepseek_sdk._validate import check_timeout, request_problem
 from deepseek_sdk._wire import Watchdog, stub_response
 from deepseek_sdk.backends.wire import Endpoint, StreamSupport, answer
-from deepseek_sdk.errors import InvalidRequestError
+from deepseek_sdk.errors import ConfigurationError, InvalidRequestError
 from deepseek_sdk.stages import default_stages
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ class Family:
         body = _body_of(options)
         headers = options.headers if isinstance(options.headers, dict) else {}
         chosen = _chosen(client, headers, own)
-        _check(client, path, body)
+        _check(client, path, options)
         is_direct = not is_stream and _reads_whole(chosen)
         endpoint = Endpoint(name="default", client=client, send=send, options=options, support=support)
         session_id = None if chosen.session_id is UNSET else chosen.session_id
@@ -105,10 +105,22 @@ def _chosen(client: openai.OpenAI | openai.AsyncOpenAI, headers: Mapping[str, An
     return options_in({**defaults, **headers}).over(chosen) if defaults or headers else chosen
 
 
-def _check(client: openai.OpenAI | openai.AsyncOpenAI, path: str, body: Mapping[str, Any]) -> None:
-    if problem := request_problem(path, body):
+def _check(client: openai.OpenAI | openai.AsyncOpenAI, path: str, options: FinalRequestOptions) -> None:
+    is_object = isinstance(options.json_data, dict | None)
+    problem = request_problem(path, _body_of(options) if is_object else options.json_data)
+    if problem is None and not isinstance(options.timeout, openai.NotGiven):
+        problem = _timeout_problem(options.timeout)
+    if problem is not None:
         param, message = problem
         raise InvalidRequestError(message, param=param, response=stub_response(400, str(client.base_url)))
+
+
+def _timeout_problem(timeout: object) -> tuple[str, str] | None:
+    try:
+        check_timeout(timeout)
+    except ConfigurationError as error:
+        return "timeout", str(error)
+    return None
 
 
 def _reads_whole(options: CallOptions) -> bool:

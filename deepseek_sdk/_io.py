@@ -9,6 +9,7 @@ import logging
 import queue
 import threading
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import anyio
@@ -369,17 +370,16 @@ def _waker() -> Callable[[Callable[[], None]], object]:
         import trio  # noqa: PLC0415  it is there, since it runs
 
         token: Any = trio.lowlevel.current_trio_token()
-        return token.run_sync_soon  # type: ignore[no-any-return]
+        return partial(_wake, token.run_sync_soon)
     import asyncio  # noqa: PLC0415  a sync program need not load it
 
-    loop = asyncio.get_running_loop()
+    return partial(_wake, asyncio.get_running_loop().call_soon_threadsafe)
 
-    def wake(callback: Callable[[], None]) -> None:
-        # The loop may be gone by the time the future is done: then nobody waits.
-        with contextlib.suppress(RuntimeError):
-            loop.call_soon_threadsafe(callback)
 
-    return wake
+def _wake(call_soon: Callable[[Callable[[], None]], object], callback: Callable[[], None]) -> None:
+    # The loop may be gone by the time the future is done: then nobody waits.
+    with contextlib.suppress(RuntimeError):
+        call_soon(callback)
 
 
 def _start_detached(work: Coroutine[Any, Any, None]) -> object:

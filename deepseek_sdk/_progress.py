@@ -194,6 +194,15 @@ class Progress:
         self._spoken += body
         return True
 
+    def follow(self, previous: Progress) -> None:
+        """
+        Go on where another answer broke off, in front of a caller who has seen its beginning.
+
+        Args:
+            previous: What came of the other.
+        """
+        self._normaliser.follow(previous._normaliser)
+
     @property
     def knows_ordinary(self) -> bool:
         """Whether `accepts()` has seen an ordinary delta to go by."""
@@ -301,7 +310,8 @@ class Progress:
         self.has_answer = self.has_answer or said or called
         self.has_token = self.has_token or said or called or bool(message.get("reasoning_content"))
         if not choice.get("index"):
-            if "message" not in choice:
+            # A whole answer that is complete needs no partial text.
+            if "message" not in choice or choice.get("finish_reason") not in _FINISHED:
                 self._remember(message)
             # A completion that fills in the middle may well find nothing to fill in.
             self._finish(choice.get("finish_reason"), may_be_empty="text" in choice)

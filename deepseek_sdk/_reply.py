@@ -74,7 +74,11 @@ class Source(Protocol):
 
 
 class Tap(Protocol):
-    """Sees every event on its way to the caller; must not change it."""
+    """
+    Sees every event on its way to the caller; must not change it.
+
+    A plain call hands events on to be folded: where an attempt fails in the middle of that, a tap has seen part of it.
+    """
 
     def __call__(self, event: Event) -> None:
         """Look at an event."""
@@ -211,7 +215,10 @@ class Reply:
             Where to read them, what takes those that need no further look, and the clock to tell; or None where
             something has to see every event.
         """
-        if self._failure is not None or self._is_ended or self._taps or not self.progress.knows_ordinary:
+        if self._failure is not None or self._is_ended or self._taps:
+            return None
+        # After the finish reason the wait for what may still come is a shorter one.
+        if self.progress.is_complete or not self.progress.knows_ordinary:
             return None
         upstream = self.source.upstream
         return None if upstream is None else (upstream, self.progress.accepts, self.clock)
@@ -316,11 +323,8 @@ class Reply:
             self.clock.progress(now)
         elif now >= self.clock.at and self._failure is None:
             self._failure = self._explain(DeadlineReached())
-        if self.call.record.times.first_answer is None:
+        if self.call.record.times.first_answer is None or self._attempt.first_token is None:
             self.call.record.note(self._attempt, progress, now)
-        for tap in self._taps:
-            for event in events:
-                tap(event)
         if progress.is_done or (progress.is_complete and events and events[-1].is_whole):
             progress.is_done = True
             self._end("complete", None)
@@ -334,6 +338,9 @@ class Reply:
     def _release(self) -> list[Event]:
         events, self._held = self._held, []
         self.has_shown = self.has_shown or (bool(events) and self.call.is_stream)
+        for tap in self._taps:
+            for event in events:
+                tap(event)
         return events
 
     async def _fail(self, error: Exception) -> None:
@@ -353,11 +360,14 @@ class Reply:
                 self._adopt(other, level)
                 return
         self._is_ended = True
+        self._held = []
         self._finish_record()
         self.call.blame(error)
         raise error
 
     def _adopt(self, other: Reply, level: int) -> None:
+        if self.has_shown:
+            other.progress.follow(self.progress)
         self.source, self.progress = other.source, other.progress
         self.clock, self._attempt = other.clock, other._attempt
         other._legs[-1].rescuer = self._legs[level].rescuer

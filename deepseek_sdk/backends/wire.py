@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -11,9 +12,10 @@ from deepseek_sdk._clock import Clock, Unset
 from deepseek_sdk._headers import without_own
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, Framer
-from deepseek_sdk._wire import DeadlineReached, stub_request, with_connect_timeout
+from deepseek_sdk._validate import unsendable_field
+from deepseek_sdk._wire import DeadlineReached, stub_request, stub_response, with_connect_timeout
 from deepseek_sdk.backends.deepseek import request_url
-from deepseek_sdk.errors import refine
+from deepseek_sdk.errors import InvalidRequestError, refine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,7 +53,8 @@ class StreamSupport:
         Returns:
             Whether it was about the way of asking, so that asking once more, otherwise, makes sense.
         """
-        if call.is_stream or call.is_direct or error.status_code not in (400, 422) or "stream" not in error.message:
+        is_about_streams = re.search(r"\bstream(?:_options)?\b", error.message)
+        if call.is_stream or call.is_direct or error.status_code not in (400, 422) or not is_about_streams:
             return False
         before = (self.takes_options, self.can_stream)
         self.can_stream = self.can_stream and "stream_options" in error.message
@@ -151,6 +154,17 @@ async def _open(call: Call, endpoint: Endpoint, clock: Clock) -> Upstream:
             return await _open(call, endpoint, clock)
         call.record.headers = error.response.headers
         raise refine(error) from error.__cause__
+    except (TypeError, ValueError) as error:
+        raise _unsendable(call, endpoint, error) from error
+
+
+def _unsendable(call: Call, endpoint: Endpoint, error: Exception) -> Exception:
+    """Name the field of a request that is no JSON; any other error is given back as it is."""
+    field = None if isinstance(error, openai.OpenAIError) else unsendable_field(call.body)
+    if field is None:
+        return error
+    response = stub_response(400, str(endpoint.client.base_url))
+    return InvalidRequestError(f"{field} cannot be sent as JSON: {error}", param=field, response=response)
 
 
 def _reply(call: Call, upstream: Upstream, clock: Clock, attempt: Attempt) -> Reply:
