@@ -17,21 +17,21 @@ __all__ = ["check_api_key", "check_base_url", "check_timeout", "request_problem"
 
 _NUMBER: tuple[type, ...] = (int, float)
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
-    "frequency_penalty": (_NUMBER, "a finite number"),
+    "frequency_penalty": (_NUMBER, "a number"),
     "logprobs": ((bool, int), "a boolean, or for completions a number"),
     "max_completion_tokens": ((int,), "a whole number"),
     "max_tokens": ((int,), "a whole number"),
     "n": ((int,), "a whole number"),
-    "presence_penalty": (_NUMBER, "a finite number"),
+    "presence_penalty": (_NUMBER, "a number"),
     "response_format": ((dict, Mapping), "a dictionary"),
     "seed": ((int,), "a whole number"),
     "stop": ((str, list, tuple), "a string or a list of strings"),
     "stream_options": ((dict, Mapping), "a dictionary"),
-    "temperature": (_NUMBER, "a finite number"),
+    "temperature": (_NUMBER, "a number"),
     "thinking": ((dict, Mapping), 'a dictionary such as {"type": "disabled"}'),
     "tools": ((list, tuple), "a list"),
     "top_logprobs": ((int,), "a whole number"),
-    "top_p": (_NUMBER, "a finite number"),
+    "top_p": (_NUMBER, "a number"),
     "user_id": ((str,), "a string"),
 }
 _TAKES_BOOL = frozenset({"logprobs"})

@@ -112,7 +112,7 @@ class Exchange:
         for piece in pieces:
             self._connection.sendall(piece)
 
-    def head(self, status: int = 200, **headers: str) -> None:
+    def head(self, status: int = 200, /, **headers: str) -> None:
         """Send a status line and headers; underscores stand for hyphens."""
         lines = [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
         self.send("\r\n".join([f"HTTP/1.1 {status} Status", *lines, "", ""]).encode())
@@ -297,12 +297,14 @@ def until_close(*pieces: bytes, content_type: str = "text/event-stream") -> Scri
     return script
 
 
-def whole(body: object, status: int = 200, content_type: str = "application/json", **headers: str) -> Script:
+def whole(
+    body: object, status: int = 200, content_type: str = "application/json", headers: dict[str, str] | None = None
+) -> Script:
     """Make a script that answers with one body: bytes as they are, anything else as JSON."""
     data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
 
     def script(exchange: Exchange) -> None:
-        exchange.head(status, content_type=content_type, content_length=str(len(data)), **headers)
+        exchange.head(status, content_type=content_type, content_length=str(len(data)), **(headers or {}))
         exchange.send(data)
 
     return script
@@ -311,7 +313,7 @@ def whole(body: object, status: int = 200, content_type: str = "application/json
 def refusal(status: int, message: str, **headers: str) -> Script:
     """Make a script that refuses with an error body."""
     error = {"message": message, "type": "invalid_request_error", "param": None, "code": "invalid_request_error"}
-    return whole({"error": error}, status, **headers)
+    return whole({"error": error}, status, headers=headers)
 
 
 def silence(exchange: Exchange) -> None:

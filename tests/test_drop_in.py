@@ -56,7 +56,7 @@ SCRIPTED: dict[str, Reply] = {
     "two tools": TWO_CALLS,
     "broken arguments": Reply(reasoning="", tool_calls=[ToolCall("get_weather", '{"city": ', id="call_00_a")]),
     "strict": Reply(reasoning="", tool_calls=[ToolCall("get_weather", {"city": "Rome"}, id="call_00_a")]),
-    "emoji": Reply(content="👩‍👩‍👧 🇨🇳 é \u2028 \\ \" \t end", reasoning="🤔"),
+    "emoji": Reply(content='👩‍👩‍👧 🇨🇳 é \u2028 \\ " \t end', reasoning="🤔"),
     "long": Reply(content="word " * 400),
     "filtered": Reply(content="I may not", finish_reason="content_filter"),
     "silent thought": Reply(content="Plain.", reasoning=""),
@@ -136,7 +136,7 @@ def failure(desk: Desk, function: Callable[..., Any], *args: Any, **options: Any
         desk.driver.call(function, *args, **options)
     error = caught.value
     kind = next(kind for kind in type(error).__mro__ if kind.__module__.startswith("openai"))
-    return [kind.__name__, error.status_code, error.body, error.code, error.param, error.type, error.response.status_code]
+    return [kind.__name__, error.status_code, error.body, error.code, error.param, error.type]
 
 
 def refused(desk: Desk, fault: str, **options: Any) -> Any:
@@ -146,123 +146,123 @@ def refused(desk: Desk, fault: str, **options: Any) -> Any:
     return failure(desk, desk.client.chat.completions.create, **body)
 
 
-def plain(desk: Desk) -> Any:
-    """A plain answer, with the thought that is on by default."""
+def _plain(desk: Desk) -> Any:
+    """Ask for a plain answer, with the thought that is on by default."""
     return desk.ask()
 
 
-def not_thinking(desk: Desk) -> Any:
+def _not_thinking(desk: Desk) -> Any:
     return desk.ask(extra_body=NO_THINKING)
 
 
-def effort(desk: Desk) -> Any:
+def _effort(desk: Desk) -> Any:
     return desk.ask(reasoning_effort="low")
 
 
-def no_thought(desk: Desk) -> Any:
+def _no_thought(desk: Desk) -> Any:
     return desk.ask("silent thought")
 
 
-def chinese(desk: Desk) -> Any:
+def _chinese(desk: Desk) -> Any:
     return desk.ask("请介绍一下杭州。")
 
 
-def emoji(desk: Desk) -> Any:
+def _emoji(desk: Desk) -> Any:
     return desk.ask("emoji")
 
 
-def long_answer(desk: Desk) -> Any:
+def _long_answer(desk: Desk) -> Any:
     return desk.ask("long")
 
 
-def system_message(desk: Desk) -> Any:
+def _system_message(desk: Desk) -> Any:
     messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     return desk.ask(messages=messages)
 
 
-def content_parts(desk: Desk) -> Any:
+def _content_parts(desk: Desk) -> Any:
     parts = [{"type": "text", "text": "one"}, {"type": "text", "text": "two"}]
     return desk.ask(messages=[{"role": "user", "content": parts}])
 
 
-def history(desk: Desk) -> Any:
+def _history(desk: Desk) -> Any:
     turns = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "Hello."}]
     return desk.ask(messages=[*turns, {"role": "user", "content": "And now?"}])
 
 
-def sampling(desk: Desk) -> Any:
+def _sampling(desk: Desk) -> Any:
     """Parameters that the service ignores do not disturb."""
     options: dict[str, Any] = {"temperature": 0.3, "top_p": 0.9, "frequency_penalty": 0.1, "presence_penalty": 0.1}
     return [desk.ask(seed=7, n=1, **options), desk.last_body["seed"], desk.last_body["n"]]
 
 
-def user_id(desk: Desk) -> Any:
+def _user_id(desk: Desk) -> Any:
     return [desk.ask(extra_body={"user_id": "user-42"}), desk.last_body["user_id"]]
 
 
-def stopped(desk: Desk) -> Any:
+def _stopped(desk: Desk) -> Any:
     return desk.ask("one two three four", stop=["three"], extra_body=NO_THINKING)
 
 
-def cut_at_length(desk: Desk) -> Any:
+def _cut_at_length(desk: Desk) -> Any:
     return desk.ask("long", max_tokens=20, extra_body=NO_THINKING)
 
 
-def spent_on_thinking(desk: Desk) -> Any:
+def _spent_on_thinking(desk: Desk) -> Any:
     return desk.ask("long", max_tokens=3)
 
 
-def filtered(desk: Desk) -> Any:
+def _filtered(desk: Desk) -> Any:
     return desk.ask("filtered")
 
 
-def json_mode(desk: Desk) -> Any:
+def _json_mode(desk: Desk) -> Any:
     return desk.ask("Answer in json.", response_format={"type": "json_object"})
 
 
-def logprobs(desk: Desk) -> Any:
+def _logprobs(desk: Desk) -> Any:
     return desk.ask("Hi", logprobs=True, top_logprobs=3)
 
 
-def logprobs_not_thinking(desk: Desk) -> Any:
+def _logprobs_not_thinking(desk: Desk) -> Any:
     return desk.ask("Hi", logprobs=True, extra_body=NO_THINKING)
 
 
-def one_tool(desk: Desk) -> Any:
+def _one_tool(desk: Desk) -> Any:
     return desk.ask("one tool", tools=[WEATHER])
 
 
-def parallel_tools(desk: Desk) -> Any:
+def _parallel_tools(desk: Desk) -> Any:
     return desk.ask("two tools", tools=[WEATHER])
 
 
-def broken_arguments(desk: Desk) -> Any:
+def _broken_arguments(desk: Desk) -> Any:
     return desk.ask("broken arguments", tools=[WEATHER])
 
 
-def no_tools(desk: Desk) -> Any:
+def _no_tools(desk: Desk) -> Any:
     return desk.ask(tools=[])
 
 
-def tool_choice_none(desk: Desk) -> Any:
+def _tool_choice_none(desk: Desk) -> Any:
     return desk.ask(tools=[WEATHER], tool_choice="none")
 
 
-def forced_tool(desk: Desk) -> Any:
+def _forced_tool(desk: Desk) -> Any:
     choice = {"type": "function", "function": {"name": "get_weather"}}
     answer = desk.ask("strict", tools=[WEATHER], tool_choice=choice, extra_body=NO_THINKING)
     return answer.choices[0].message
 
 
-def round_trip(desk: Desk) -> Any:
-    """The message of an answer is sent back as it is, reasoning included, with the results of its calls."""
+def _round_trip(desk: Desk) -> Any:
+    """Send the message of an answer back as it is, reasoning included, with the results of its calls."""
     first = desk.ask("two tools", tools=[WEATHER]).choices[0].message
     results = [{"role": "tool", "tool_call_id": call.id, "content": "sunny"} for call in first.tool_calls]
     messages = [{"role": "user", "content": "two tools"}, first, *results, {"role": "user", "content": "Thanks"}]
     return [desk.ask(messages=messages, tools=[WEATHER]), desk.last_body["messages"]]
 
 
-def round_trip_as_json(desk: Desk) -> Any:
+def _round_trip_as_json(desk: Desk) -> Any:
     first = desk.ask("one tool", tools=[WEATHER]).choices[0].message
     kept = json.loads(json.dumps(first.to_dict()))
     result = {"role": "tool", "tool_call_id": "call_00_a", "content": "(no output)"}
@@ -270,70 +270,70 @@ def round_trip_as_json(desk: Desk) -> Any:
     return [desk.ask(messages=messages, tools=[WEATHER]), desk.last_body["messages"]]
 
 
-def streamed(desk: Desk) -> Any:
+def _streamed(desk: Desk) -> Any:
     return desk.streamed()
 
 
-def streamed_not_thinking(desk: Desk) -> Any:
+def _streamed_not_thinking(desk: Desk) -> Any:
     return desk.streamed("你好，世界 🌏", extra_body=NO_THINKING)
 
 
-def streamed_emoji(desk: Desk) -> Any:
+def _streamed_emoji(desk: Desk) -> Any:
     return desk.streamed("emoji")
 
 
-def streamed_usage(desk: Desk) -> Any:
+def _streamed_usage(desk: Desk) -> Any:
     return desk.streamed(stream_options={"include_usage": True})
 
 
-def streamed_tools(desk: Desk) -> Any:
+def _streamed_tools(desk: Desk) -> Any:
     return desk.streamed("two tools", tools=[WEATHER])
 
 
-def streamed_logprobs(desk: Desk) -> Any:
+def _streamed_logprobs(desk: Desk) -> Any:
     return desk.streamed("Hi", logprobs=True, top_logprobs=2)
 
 
-def streamed_to_the_length(desk: Desk) -> Any:
+def _streamed_to_the_length(desk: Desk) -> Any:
     return desk.streamed("long", max_tokens=20, extra_body=NO_THINKING)
 
 
-def streamed_type(desk: Desk) -> Any:
+def _streamed_type(desk: Desk) -> Any:
     stream = desk.ask(stream=True)
     return [type(stream).__name__, stream.response.status_code, len(list(desk.driver.iterate(stream)))]
 
 
-def streamed_as_context(desk: Desk) -> Any:
+def _streamed_as_context(desk: Desk) -> Any:
     with desk.driver.entered(desk.ask(stream=True)) as stream:
         return list(desk.driver.iterate(stream))
 
 
-def prefix(desk: Desk) -> Any:
+def _prefix(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "You", "prefix": True}]
     return desk.driver.create(desk.beta, messages=messages, stop=["\n"], extra_body=NO_THINKING)
 
 
-def strict_tool(desk: Desk) -> Any:
+def _strict_tool(desk: Desk) -> Any:
     return desk.driver.create(desk.beta, "strict", tools=[STRICT_WEATHER])
 
 
-def fim(desk: Desk) -> Any:
+def _fim(desk: Desk) -> Any:
     return desk.fim(suffix="    return c", max_tokens=30)
 
 
-def fim_logprobs(desk: Desk) -> Any:
+def _fim_logprobs(desk: Desk) -> Any:
     return desk.fim(logprobs=2)
 
 
-def fim_echo(desk: Desk) -> Any:
+def _fim_echo(desk: Desk) -> Any:
     return desk.fim(echo=True)
 
 
-def fim_streamed(desk: Desk) -> Any:
+def _fim_streamed(desk: Desk) -> Any:
     return list(desk.driver.iterate(desk.fim(suffix="    return c", stream=True)))
 
 
-def parsed(desk: Desk) -> Any:
+def _parsed(desk: Desk) -> Any:
     tool = openai.pydantic_function_tool(Point)
     desk.server.script(Reply(reasoning="", tool_calls=[ToolCall("Point", {"x": 1, "y": 2}, id="call_00_p")]))
     answer = desk.driver.call(
@@ -345,16 +345,16 @@ def parsed(desk: Desk) -> Any:
     return [answer, answer.choices[0].message.tool_calls[0].function.parsed_arguments]
 
 
-def parsed_text(desk: Desk) -> Any:
+def _parsed_text(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
     return desk.driver.call(desk.client.chat.completions.parse, model="deepseek-flash", messages=messages)
 
 
-def helper(desk: Desk) -> Any:
+def _helper(desk: Desk) -> Any:
     return _helped(desk, "Hello")
 
 
-def helper_with_tools(desk: Desk) -> Any:
+def _helper_with_tools(desk: Desk) -> Any:
     return _helped(desk, "two tools", tools=[WEATHER])
 
 
@@ -366,7 +366,7 @@ def _helped(desk: Desk, prompt: str, **options: Any) -> Any:
         return [*events, desk.driver.call(stream.get_final_completion)]
 
 
-def raw(desk: Desk) -> Any:
+def _raw(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
     create = desk.client.chat.completions.with_raw_response.create
     response = desk.driver.call(create, model="deepseek-flash", messages=messages)
@@ -374,7 +374,7 @@ def raw(desk: Desk) -> Any:
     return [*named, desk.driver.call(response.parse), response.retries_taken, response.http_version, response.method]
 
 
-def raw_streamed(desk: Desk) -> Any:
+def _raw_streamed(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
     create = desk.client.chat.completions.with_raw_response.create
     response = desk.driver.call(create, model="deepseek-flash", messages=messages, stream=True)
@@ -382,21 +382,21 @@ def raw_streamed(desk: Desk) -> Any:
     return [type(response).__name__, type(stream).__name__, list(desk.driver.iterate(stream))]
 
 
-def streaming_response(desk: Desk) -> Any:
+def _streaming_response(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
     manager = desk.client.chat.completions.with_streaming_response.create(model="deepseek-flash", messages=messages)
     with desk.driver.entered(manager) as response:
         return [type(response).__name__, response.status_code, desk.driver.call(response.parse)]
 
 
-def streaming_response_text(desk: Desk) -> Any:
+def _streaming_response_text(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
     manager = desk.client.chat.completions.with_streaming_response.create(model="deepseek-flash", messages=messages)
     with desk.driver.entered(manager) as response:
         return json.loads(desk.driver.call(response.text))
 
 
-def streaming_response_lines(desk: Desk) -> Any:
+def _streaming_response_lines(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
     manager = desk.client.chat.completions.with_streaming_response.create(
         model="deepseek-flash", messages=messages, stream=True
@@ -406,67 +406,70 @@ def streaming_response_lines(desk: Desk) -> Any:
     return [json.loads(line.removeprefix("data: ")) for line in lines[:-1]] + lines[-1:]
 
 
-def beta_surface(desk: Desk) -> Any:
+def _beta_surface(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
     return desk.driver.call(desk.client.beta.chat.completions.parse, model="deepseek-flash", messages=messages)
 
 
-def posted(desk: Desk) -> Any:
+def _posted(desk: Desk) -> Any:
     body = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hello"}]}
     kind = openai.types.chat.ChatCompletion
     return desk.driver.call(desk.client.post, "/chat/completions", cast_to=kind, body=body)
 
 
-def posted_as_object(desk: Desk) -> Any:
+def _posted_as_object(desk: Desk) -> Any:
     body = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hello"}]}
     return desk.driver.call(desk.client.post, "/chat/completions", cast_to=object, body=body)
 
 
-def with_options(desk: Desk) -> Any:
+def _with_options(desk: Desk) -> Any:
     child = desk.client.with_options(timeout=20, max_retries=1, default_headers={"X-Mine": "1"})
     return [desk.driver.create(child), child.timeout, child.max_retries, desk.server.requests[-1].headers["x-mine"]]
 
 
-def extras(desk: Desk) -> Any:
-    answer = desk.ask(extra_headers={"X-Mine": "yes"}, extra_query={"a": "b"}, extra_body={"user_id": "u", **NO_THINKING})
+def _extras(desk: Desk) -> Any:
+    extra_body = {"user_id": "u", **NO_THINKING}
+    answer = desk.ask(extra_headers={"X-Mine": "yes"}, extra_query={"a": "b"}, extra_body=extra_body)
     request = desk.server.requests[-1]
     sent = {name: value for name, value in request.body.items() if name not in {"stream", "stream_options"}}
     return [answer, request.headers["x-mine"], request.query, sent]
 
 
-def models(desk: Desk) -> Any:
+def _models(desk: Desk) -> Any:
     return [model.id for model in desk.driver.call(desk.client.models.list).data]
 
 
-def balance(desk: Desk) -> Any:
+def _balance(desk: Desk) -> Any:
     return desk.driver.call(desk.client.get, "/user/balance", cast_to=object)
 
 
-def unknown_model(desk: Desk) -> Any:
+def _unknown_model(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
     return failure(desk, desk.client.chat.completions.create, model="deepseek-chat", messages=messages)
 
 
-def unknown_path(desk: Desk) -> Any:
+def _unknown_path(desk: Desk) -> Any:
     return failure(desk, desk.client.post, "/nowhere", cast_to=object, body={})
 
 
-def refused_stream(desk: Desk) -> Any:
+def _refused_stream(desk: Desk) -> Any:
     return refused(desk, "status_400", stream=True)
 
 
 REFUSALS = ("400", "401", "402", "404", "409", "413", "422", "429", "500", "502", "503", "504")
 CASES: dict[str, Case] = {
-    case.__name__: case
+    case.__name__.removeprefix("_"): case
     for case in (
-        plain, not_thinking, effort, no_thought, chinese, emoji, long_answer, system_message, content_parts, history,
-        sampling, user_id, stopped, cut_at_length, spent_on_thinking, filtered, json_mode, logprobs,
-        logprobs_not_thinking, one_tool, parallel_tools, broken_arguments, no_tools, tool_choice_none, forced_tool,
-        round_trip, round_trip_as_json, streamed, streamed_not_thinking, streamed_emoji, streamed_usage,
-        streamed_tools, streamed_logprobs, streamed_to_the_length, streamed_type, streamed_as_context, prefix,
-        strict_tool, fim, fim_logprobs, fim_echo, fim_streamed, parsed, parsed_text, helper, helper_with_tools, raw,
-        raw_streamed, streaming_response, streaming_response_text, streaming_response_lines, beta_surface, posted,
-        posted_as_object, with_options, extras, models, balance, unknown_model, unknown_path, refused_stream,
+        _plain, _not_thinking, _effort, _no_thought, _chinese, _emoji, _long_answer, _system_message,
+        _content_parts, _history, _sampling, _user_id, _stopped, _cut_at_length, _spent_on_thinking,
+        _filtered, _json_mode, _logprobs, _logprobs_not_thinking, _one_tool, _parallel_tools,
+        _broken_arguments, _no_tools, _tool_choice_none, _forced_tool, _round_trip, _round_trip_as_json,
+        _streamed, _streamed_not_thinking, _streamed_emoji, _streamed_usage, _streamed_tools,
+        _streamed_logprobs, _streamed_to_the_length, _streamed_type, _streamed_as_context, _prefix,
+        _strict_tool, _fim, _fim_logprobs, _fim_echo, _fim_streamed, _parsed, _parsed_text, _helper,
+        _helper_with_tools, _raw, _raw_streamed, _streaming_response, _streaming_response_text,
+        _streaming_response_lines, _beta_surface, _posted, _posted_as_object, _with_options, _extras, _models,
+        _balance, _unknown_model, _unknown_path, _refused_stream,
     )
 }  # fmt: skip
 CASES |= {f"status_{code}": lambda desk, code=code: refused(desk, f"status_{code}") for code in REFUSALS}  # type: ignore[misc]

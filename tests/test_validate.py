@@ -3,9 +3,10 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import openai
 import pytest
 
-from deepseek_sdk._validate import check_api_key, check_base_url, request_problem
+from deepseek_sdk._validate import check_api_key, check_base_url, check_timeout, request_problem, unsendable_field
 from deepseek_sdk.errors import ConfigurationError
 
 GOOD: dict[str, Any] = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hi"}]}
@@ -56,7 +57,7 @@ def test_urls_that_can_be_asked_are_taken(url: str) -> None:
         "ftp://x.invalid",
         "https://",
         "https:///v1",
-        "http://[",
+        "http://x:port",
         "http:x",
         5,
     ],
@@ -81,6 +82,12 @@ PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
     ({"messages": ["Hi"]}, "messages", r"messages\[0\] must be a dictionary, not str"),
     ({"messages": [*GOOD["messages"], {"content": "x"}]}, "messages", r"messages\[1\] has no role"),
     ({"messages": [{"role": None}]}, "messages", r"messages\[0\] has no role"),
+    ({"messages": [{"role": "user", "content": 5}]}, "messages", r"messages\[0\] has a content that is neither"),
+    ({"messages": [{"role": "user", "content": {}}]}, "messages", "neither a string nor a list"),
+    ({"stop": ["x", 5]}, "stop", r"stop\[1\] must be a string, not 5"),
+    ({"tools": ["x"]}, "tools", r"tools\[0\] must be a dictionary"),
+    ({"temperature": float("nan")}, "temperature", "a finite number, not nan"),
+    ({"top_p": float("inf")}, "top_p", "a finite number, not inf"),
     ({"max_tokens": 0}, "max_tokens", "at least 1, not 0"),
     ({"max_tokens": -1}, "max_tokens", "at least 1, not -1"),
     ({"max_tokens": 1.5}, "max_tokens", "a whole number, not 1.5"),
@@ -89,11 +96,11 @@ PROBLEMS: list[tuple[dict[str, Any], str, str]] = [
     ({"max_completion_tokens": 0}, "max_completion_tokens", "at least 1"),
     ({"n": "2"}, "n", "a whole number"),
     ({"seed": 1.0}, "seed", "a whole number"),
-    ({"temperature": "hot"}, "temperature", "a number, not 'hot'"),
-    ({"temperature": False}, "temperature", "a number, not False"),
-    ({"top_p": []}, "top_p", "a number"),
-    ({"presence_penalty": "x"}, "presence_penalty", "a number"),
-    ({"frequency_penalty": {}}, "frequency_penalty", "a number"),
+    ({"temperature": "hot"}, "temperature", "a finite number, not 'hot'"),
+    ({"temperature": False}, "temperature", "a finite number, not False"),
+    ({"top_p": []}, "top_p", "a finite number"),
+    ({"presence_penalty": "x"}, "presence_penalty", "a finite number"),
+    ({"frequency_penalty": {}}, "frequency_penalty", "a finite number"),
     ({"stop": 5}, "stop", "a string or a list of strings"),
     ({"stream_options": True}, "stream_options", "a dictionary"),
     ({"response_format": "json"}, "response_format", "a dictionary, not 'json'"),
@@ -120,6 +127,7 @@ FINE: list[dict[str, Any]] = [
     {},
     {"messages": tuple(GOOD["messages"])},
     {"messages": [{"role": "unheard-of"}]},
+    {"messages": [{"role": "user", "content": [{"type": "text", "text": "x"}]}, {"role": "tool", "content": None}]},
     {"max_tokens": 1, "max_completion_tokens": None, "temperature": 0, "top_p": 0.5, "n": 1, "seed": -5},
     {"stop": "x"},
     {"stop": ["x"]},
@@ -141,7 +149,9 @@ def test_what_a_server_may_accept_is_let_through(change: dict[str, Any]) -> None
     [
         ({"model": "m", "prompt": "x"}, None),
         ({"model": "m", "prompt": "x", "logprobs": 5}, None),
-        ({"model": "m", "messages": "no"}, None),
+        ({"model": "m", "prompt": ["x"], "messages": "no"}, None),
+        ({"model": "m"}, "prompt"),
+        ({"model": "m", "prompt": 5}, "prompt"),
         ({"model": "", "prompt": "x"}, "model"),
         ({"prompt": "x"}, "model"),
         ({"model": "m", "prompt": "x", "max_tokens": 0}, "max_tokens"),
@@ -152,3 +162,56 @@ def test_completions_need_no_messages(body: dict[str, Any], expected: str | None
     problem = request_problem("/completions", body)
 
     assert expected == (problem and problem[0])
+
+
+@pytest.mark.parametrize("body", [None, [], "x"])
+def test_a_body_is_a_dictionary(body: object) -> None:
+    """Anything else cannot be a request."""
+    problem = request_problem("/chat/completions", body)
+
+    assert ("body", True) == (problem and problem[0], type(body).__name__ in str(problem))
+
+
+def test_a_password_in_a_url_is_not_shown() -> None:
+    """A URL that is refused is shown without what stands before its host."""
+    with pytest.raises(ConfigurationError) as caught:
+        check_base_url("ftp://user:secret@x.invalid")
+
+    assert "secret" not in str(caught.value)
+    assert "x.invalid" in str(caught.value)
+
+
+@pytest.mark.parametrize("timeout", [None, 5, 0.5, openai.NOT_GIVEN, openai.Timeout(5)])
+def test_timeouts_of_openai_are_taken(timeout: object) -> None:
+    """A number, None, and a timeout with parts are what openai takes."""
+    check_timeout(timeout)
+
+
+@pytest.mark.parametrize("timeout", ["5", True, [5], {}])
+def test_other_timeouts_are_refused(timeout: object) -> None:
+    """Anything else is refused and shown."""
+    with pytest.raises(ConfigurationError, match="timeout must be a number") as caught:
+        check_timeout(timeout)
+
+    assert repr(timeout) in str(caught.value)
+
+
+RECURSIVE: dict[str, Any] = {}
+RECURSIVE["self"] = RECURSIVE
+
+
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        ({"a": 1, "b": object()}, "b"),
+        ({"a": [{"x": {1}}]}, "a"),
+        ({"a": float("nan")}, "a"),
+        ({"a": b"x"}, "a"),
+        ({"a": RECURSIVE}, "a"),
+        ({"a": None, "b": "\ud83d", "c": [1.5, {"d": True}]}, None),
+        ({}, None),
+    ],
+)
+def test_what_is_no_json_is_found(body: dict[str, Any], expected: str | None) -> None:
+    """The first field that cannot be written as JSON is named."""
+    assert expected == unsendable_field(body)

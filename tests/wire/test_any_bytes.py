@@ -6,6 +6,7 @@ Most runs feed the bytes through an HTTP transport of the caller's own, some ove
 
 from __future__ import annotations
 
+import itertools
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
@@ -174,7 +175,7 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
 def cut(data: bytes, places: list[int]) -> list[bytes]:
     """Cut *data* at *places*, which may be anywhere."""
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    return [data[start:end] for start, end in zip(edges, edges[1:], strict=False) if start < end]
+    return [data[start:end] for start, end in itertools.pairwise(edges) if start < end]
 
 
 NOISE = st.sampled_from(
