@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._call import Call, Plain, Priority
     from deepseek_sdk._openai_options import OpenAIOptions
+    from deepseek_sdk._record import Record
     from deepseek_sdk._reply import Reply
 
 __all__ = ["DEFAULT_BASE_URL", "AsyncClient", "Client"]
@@ -129,6 +130,15 @@ def _response(reply: Reply, content: bytes | None, raw_mode: str | None, *, is_a
     return whole_response(content, upstream, record, raw_mode, is_direct=reply.call.is_direct)
 
 
+def _reporting(options: FinalRequestOptions, record: Record) -> FinalRequestOptions:
+    """Let what a raw response is parsed into, later and by the caller, tell its report."""
+    if raw_mode(options) is None:
+        return options
+    parse = options.post_parser
+    parser = attached if isinstance(parse, openai.NotGiven) else lambda answer, record: attached(parse(answer), record)
+    return options.model_copy(update={"post_parser": partial(parser, record=record)})
+
+
 def _guarded(options: FinalRequestOptions) -> str | None:
     """Tell which guarded surface a request is for; one whose body is sent as it is, unread, is for none."""
     is_readable = options.content is None and not options.files and not isinstance(options.json_data, bytes)
@@ -222,6 +232,7 @@ class Client(_Shared, openai.OpenAI):
         except Exception as error:
             call.blame(error)
             raise
+        options = _reporting(options, call.record)
         response = _response(reply, content, raw_mode(options), is_async=False)
         answer = self._process_response(
             cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
@@ -291,6 +302,7 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         except Exception as error:
             call.blame(error)
             raise
+        options = _reporting(options, call.record)
         response = _response(reply, content, raw_mode(options), is_async=True)
         answer = await self._process_response(
             cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls

@@ -54,7 +54,7 @@ class Fold:
             if "message" in choice and choice["message"]["content"] is None:
                 choice["message"]["content"] = ""
         answer = {**self._answer, "choices": choices}
-        if "object" in answer:
+        if isinstance(answer.get("object"), str):
             answer["object"] = _WHOLE_OF.get(answer["object"], answer["object"])
         return answer
 
@@ -116,7 +116,10 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
             message[key] = value
 
 
-def _add_text(target: dict[str, Any], key: str, text: str) -> None:
+def _add_text(target: dict[str, Any], key: str, text: object) -> None:
+    if not isinstance(text, str):
+        message = f"{key} is a string, not {type(text).__name__}"
+        raise TypeError(message)
     if isinstance(target.get(key), _Text):
         target[key].append(text)
     else:

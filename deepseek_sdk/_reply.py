@@ -147,6 +147,7 @@ class Reply:
         self._held: list[Event] = []
         self._failure: Exception | None = None
         self._gathered: Gathered | None = None
+        self._is_finishing = False
         self._is_ended = False
 
     def tap(self, tap: Tap) -> None:
@@ -326,12 +327,11 @@ class Reply:
         if self.call.record.times.first_answer is None or self._attempt.first_token is None:
             self.call.record.note(self._attempt, progress, now)
         if progress.is_done or (progress.is_complete and events and events[-1].is_whole):
-            progress.is_done = True
-            self._end("complete", None)
+            progress.is_done = self._is_finishing = True
 
     def _is_holding(self) -> bool:
         """Hold back what comes before the first token while a rescuer could still replace it unseen."""
-        if self.progress.has_token or self._is_ended or len(self._legs) == 1 or not self.call.is_stream:
+        if self.progress.has_token or self._is_finishing or len(self._legs) == 1 or not self.call.is_stream:
             return False
         return len(self._held) <= _PREAMBLE_EVENTS and sum(len(event.raw) for event in self._held) <= _PREAMBLE_BYTES
 
@@ -341,6 +341,8 @@ class Reply:
         for tap in self._taps:
             for event in events:
                 tap(event)
+        if self._is_finishing:
+            self._end("complete", None)
         return events
 
     async def _fail(self, error: Exception) -> None:

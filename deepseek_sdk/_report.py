@@ -58,13 +58,14 @@ class Usage:
         Returns:
             The counts; the hits are counted once where two fields state them.
         """
-        prompt = block.get("prompt_tokens") or 0
-        hit = _first(block.get("prompt_cache_hit_tokens"), _detail(block, "prompt_tokens_details", "cached_tokens"), 0)
+        prompt = _first(_count(block, "prompt_tokens"))
+        cached = _count(block.get("prompt_tokens_details"), "cached_tokens")
+        hit = _first(_count(block, "prompt_cache_hit_tokens"), cached)
         return cls(
             hit=hit,
-            miss=_first(block.get("prompt_cache_miss_tokens"), prompt - hit),
-            output=block.get("completion_tokens") or 0,
-            reasoning=_first(_detail(block, "completion_tokens_details", "reasoning_tokens"), 0),
+            miss=_first(_count(block, "prompt_cache_miss_tokens"), prompt - hit),
+            output=_first(_count(block, "completion_tokens")),
+            reasoning=_first(_count(block.get("completion_tokens_details"), "reasoning_tokens")),
         )
 
 
@@ -72,9 +73,10 @@ def _first(*values: int | None) -> int:
     return next((value for value in values if value is not None), 0)
 
 
-def _detail(block: Mapping[str, Any], group: str, name: str) -> int | None:
-    details = block.get(group)
-    return details.get(name) if isinstance(details, dict) else None
+def _count(block: object, name: str) -> int | None:
+    """Read a count; what is no whole number is no count, and must not hide how the call ended."""
+    value = block.get(name) if isinstance(block, dict) else None
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -25,6 +25,8 @@ import time
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 
+import pytest
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
@@ -35,6 +37,15 @@ DONE = b"data: [DONE]\n\n"
 USAGE = {"prompt_tokens": 3, "completion_tokens": 2, "total_tokens": 5}
 _LINGER = struct.pack("ii", 1, 0)
 _HEAD = {"id": "answer-1", "created": 1_796_000_000, "model": "deepseek-flash"}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def without_certificates(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Spare every client the loading of certificates: it takes longer than a test, and nothing here needs them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("SSL_CERT_FILE", raising=False)
+        patch.setenv("SSL_CERT_DIR", str(tmp_path_factory.mktemp("certificates")))
+        yield
 
 
 def event(value: object) -> bytes:

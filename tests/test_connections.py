@@ -31,6 +31,7 @@ from tests.raw_server import (
     silence,
     stream,
     whole,
+    without_certificates,  # noqa: F401  a fixture
 )
 
 if TYPE_CHECKING:

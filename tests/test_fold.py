@@ -90,6 +90,7 @@ def test_tool_calls_add_up() -> None:
         ),
         chunk(tool_calls=[{"index": 0, "function": {"arguments": "{}"}}, {"index": 1, "function": {"arguments": "}"}}]),
         chunk(tool_calls=[{"index": 0, "id": None, "function": None}]),
+        chunk(tool_calls=[{"index": 1, "function": {"name": None, "arguments": None}}]),
     )
     first = {"index": 0, "id": "a", "type": "function", "function": {"name": "f", "arguments": "{}"}}
     second = {"index": 1, "id": "b", "type": "function", "function": {"name": "g", "arguments": "{}"}, "x": 1}
@@ -188,6 +189,15 @@ def test_nothing_folds_to_no_choices() -> None:
     """A stream without chunks is an answer without choices."""
     assert {"choices": []} == folded()
     assert {"choices": []} == folded({"choices": None})
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("chat.completion.chunk", "chat.completion"), ("text_completion", "text_completion"), ("new", "new"), ([], [])],
+)
+def test_the_object_says_what_the_answer_is(name: Any, expected: Any) -> None:
+    """A chunk of a chat completion becomes one; any other object keeps its name, whatever it is."""
+    assert expected == folded({"object": name, "choices": []})["object"]
 
 
 def test_chunks_are_not_changed() -> None:

@@ -195,6 +195,8 @@ class TestOrdinaryDeltas:
             '{"choices":[{"delta":{"content":"a"}}],"choices":[{"delta":{"cont\\u0065nt":"b"}}]}',
             '{"content":"decoy","choices":[{"delta":{"\\u0063ontent":"decoy"}}]}',
             '{"choices":[{"delta":{"\\u0063ontent":"a"}}]}',
+            '{"content":"","choices":[{"delta":{"\\u0063ontent":"a"}}]}',
+            '{"half":"\\ud83d","choices":[{"delta":{"content":"a"}}]}',
         ],
     )
     def test_decoys_teach_nothing(self, text: str) -> None:

@@ -230,7 +230,7 @@ class _WireSource:
 
     def _feed(self, chunk: bytes) -> list[Event]:
         events = self._framer.feed(chunk)
-        self._has_waited = self._has_waited or not events
+        self._has_waited = self._has_waited or (not events and self._framer.is_clean)
         return events
 
     def _collect(self, chunk: bytes) -> list[Event]:

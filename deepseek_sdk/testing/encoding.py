@@ -147,11 +147,13 @@ class _Encoder:
 
     def _texts(self, field: str, pieces: Sequence[Piece], kind: str) -> Iterator[Part]:
         before, after = self._around(field)
+        offset = 0
         for index, piece in enumerate(pieces):
             self._tick(piece.tokens)
             end = after
             if self._job.top_logprobs is not None:
-                logprobs = as_json(self._logprobs(field, [piece], index))
+                logprobs = as_json(self._logprobs(field, [piece], index, offset))
+                offset += len(piece.text)
                 end = after.replace(b'"logprobs":null', b'"logprobs":' + logprobs, 1)
             yield Part(before + as_json(piece.text) + end, self._at, kind)
 
@@ -223,19 +225,19 @@ class _Encoder:
     def _all_logprobs(self) -> dict[str, Any] | None:
         if self._job.top_logprobs is None:
             return None
-        content = self._logprobs("content", self._answer.content, 0)
+        content = self._logprobs("content", self._answer.content)
         if self._job.is_chat and self._job.thinking:
-            content |= self._logprobs("reasoning_content", self._answer.reasoning, 0)
+            content |= self._logprobs("reasoning_content", self._answer.reasoning)
         return content
 
-    def _logprobs(self, field: str, pieces: Sequence[Piece], first: int) -> dict[str, Any]:
+    def _logprobs(self, field: str, pieces: Sequence[Piece], first: int = 0, offset: int = 0) -> dict[str, Any]:
         given = self._reply.logprobs if field == "content" else None
         values = [
             given[index] if given is not None and index < len(given) else _made_up(piece.text, index)
             for index, piece in enumerate(pieces, first)
         ]
         if not self._job.is_chat:
-            return _fim_logprobs(pieces, values)
+            return _fim_logprobs(pieces, values, offset)
         top = self._job.top_logprobs or 0
         return {field: [_token(piece.text, value, top) for piece, value in zip(pieces, values, strict=True)]}
 
@@ -257,8 +259,8 @@ def _entry(text: str, value: float) -> dict[str, Any]:
     return {"token": text, "logprob": value, "bytes": list(text.encode("utf-8", "replace"))}
 
 
-def _fim_logprobs(pieces: Sequence[Piece], values: Sequence[float]) -> dict[str, Any]:
-    offsets, position = [], 0
+def _fim_logprobs(pieces: Sequence[Piece], values: Sequence[float], position: int) -> dict[str, Any]:
+    offsets = []
     for piece in pieces:
         offsets.append(position)
         position += len(piece.text)
