@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
 
     from deepseek_sdk._call import Call, Plain, Priority
-    from deepseek_sdk._openai_options import OpenAIOptions
+    from deepseek_sdk._openai_options import CopyOptions, OpenAIOptions
     from deepseek_sdk._record import Record
     from deepseek_sdk._reply import Reply
 
@@ -74,7 +74,7 @@ class _Shared:
         plain: Plain | Unset = UNSET,
         session_id: str | Unset | None = UNSET,
         priority: Priority | Unset | None = UNSET,
-        **openai_options: Any,
+        **openai_options: Unpack[CopyOptions],
     ) -> Self:
         """
         Make a child that shares connections and everything learnt, with some options changed.
@@ -94,8 +94,9 @@ class _Shared:
         # What one endpoint refused says nothing about another.
         support = StreamSupport() if "base_url" in openai_options else mine.support
         heritage = _Heritage(family=mine.family, own=own, support=support)
-        extra = {**openai_options.pop("_extra_kwargs", {}), "_heritage": heritage}
-        return super().copy(**openai_options, _extra_kwargs=extra)  # type: ignore[misc,no-any-return]
+        extra = {**openai_options.get("_extra_kwargs", {}), "_heritage": heritage}
+        arguments: dict[str, Any] = {**openai_options, "_extra_kwargs": extra}
+        return super().copy(**arguments)  # type: ignore[misc,no-any-return]
 
     with_options = copy
 
@@ -132,8 +133,6 @@ def _response(reply: Reply, content: bytes | None, raw_mode: str | None, *, is_a
 
 def _reporting(options: FinalRequestOptions, record: Record) -> FinalRequestOptions:
     """Let what a raw response is parsed into, later and by the caller, tell its report."""
-    if raw_mode(options) is None:
-        return options
     parse = options.post_parser
     parser = attached if isinstance(parse, openai.NotGiven) else lambda answer, record: attached(parse(answer), record)
     return options.model_copy(update={"post_parser": partial(parser, record=record)})
@@ -169,7 +168,7 @@ def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any])
     return {"api_key": api_key or "", "base_url": base_url}
 
 
-class Client(_Shared, openai.OpenAI):
+class Client(_Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes options of our own besides
     """
     `openai.OpenAI` for DeepSeek: every call works as before, and is supervised.
 
@@ -232,15 +231,16 @@ class Client(_Shared, openai.OpenAI):
         except Exception as error:
             call.blame(error)
             raise
-        options = _reporting(options, call.record)
-        response = _response(reply, content, raw_mode(options), is_async=False)
+        if (mode := raw_mode(options)) is not None:
+            options = _reporting(options, call.record)
+        response = _response(reply, content, mode, is_async=False)
         answer = self._process_response(
             cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
         )
         return attached(answer, call.record)
 
 
-class AsyncClient(_Shared, openai.AsyncOpenAI):
+class AsyncClient(_Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
     """
     `openai.AsyncOpenAI` for DeepSeek: every call works as before, and is supervised.
 
@@ -302,8 +302,9 @@ class AsyncClient(_Shared, openai.AsyncOpenAI):
         except Exception as error:
             call.blame(error)
             raise
-        options = _reporting(options, call.record)
-        response = _response(reply, content, raw_mode(options), is_async=True)
+        if (mode := raw_mode(options)) is not None:
+            options = _reporting(options, call.record)
+        response = _response(reply, content, mode, is_async=True)
         answer = await self._process_response(
             cast_to=cast_to, options=options, response=response, stream=stream, stream_cls=stream_cls
         )

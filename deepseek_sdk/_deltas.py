@@ -36,12 +36,17 @@ def check_index(index: object) -> int:
 
 
 class Normaliser:
-    """Remembers which roles, ids and names a stream has said."""
+    """
+    Remembers which roles, ids and names a stream has said.
+
+    Args:
+        previous: That of a stream which this one goes on from, in front of the same caller.
+    """
 
     __slots__ = ("_calls", "_roles")
 
-    def __init__(self) -> None:
-        self._roles: set[int] = set()
+    def __init__(self, previous: Normaliser | None = None) -> None:
+        self._roles: set[int] = set() if previous is None else previous._roles  # noqa: SLF001
         self._calls: dict[int, list[_ToolCall]] = {}
 
     def normalise(self, chunk: dict[str, Any]) -> dict[str, Any]:
@@ -59,15 +64,6 @@ class Normaliser:
         if all(new is old for new, old in zip(fixed, chunk["choices"], strict=True)):
             return chunk
         return {**chunk, "choices": fixed}
-
-    def follow(self, previous: Normaliser) -> None:
-        """
-        Go on where another stream broke off.
-
-        Args:
-            previous: What was remembered of the other.
-        """
-        self._roles |= previous._roles
 
     def _choice(self, choice: dict[str, Any]) -> dict[str, Any]:
         delta = choice.get("delta")

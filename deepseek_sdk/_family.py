@@ -66,8 +66,8 @@ class Family:
         """
         body = _body_of(options)
         headers = options.headers if isinstance(options.headers, dict) else {}
+        _check(client, path, body, options)
         chosen = _chosen(client, headers, own)
-        _check(client, path, options)
         is_direct = not is_stream and _reads_whole(chosen)
         endpoint = Endpoint(name="default", client=client, send=send, options=options, support=support)
         session_id = None if chosen.session_id is UNSET else chosen.session_id
@@ -89,9 +89,9 @@ class Family:
         return SyncIO(self.background, self.watchdog) if is_sync else AsyncIO(self.background)
 
 
-def _body_of(options: FinalRequestOptions) -> dict[str, Any]:
-    body = options.json_data if isinstance(options.json_data, dict) else {}
-    if not options.extra_json:
+def _body_of(options: FinalRequestOptions) -> Any:
+    body: Any = {} if options.json_data is None else options.json_data
+    if not options.extra_json or not isinstance(body, dict):
         return body
     merged = {**body, **options.extra_json}
     return {name: value for name, value in merged.items() if not isinstance(value, openai.Omit)}
@@ -105,9 +105,8 @@ def _chosen(client: openai.OpenAI | openai.AsyncOpenAI, headers: Mapping[str, An
     return options_in({**defaults, **headers}).over(chosen) if defaults or headers else chosen
 
 
-def _check(client: openai.OpenAI | openai.AsyncOpenAI, path: str, options: FinalRequestOptions) -> None:
-    is_object = isinstance(options.json_data, dict | None)
-    problem = request_problem(path, _body_of(options) if is_object else options.json_data)
+def _check(client: openai.OpenAI | openai.AsyncOpenAI, path: str, body: object, options: FinalRequestOptions) -> None:
+    problem = request_problem(path, body)
     if problem is None and not isinstance(options.timeout, openai.NotGiven):
         problem = _timeout_problem(options.timeout)
     if problem is not None:

@@ -70,7 +70,7 @@ class Gathered:
     """The events of one answer on their way to a plain response: chunks to fold, or the whole answer at once."""
 
     def __init__(self) -> None:
-        self._fold = Fold()
+        self._fold: Fold | None = None
         self._whole = b""
 
     def take(self, event: Event) -> None:
@@ -83,6 +83,7 @@ class Gathered:
         if event.is_whole:
             self._whole = event.data
         elif not event.is_done:
+            self._fold = self._fold or Fold()
             self._fold.add(event.json())
 
     def content(self) -> bytes:
@@ -92,7 +93,7 @@ class Gathered:
         Returns:
             The JSON body of a plain response.
         """
-        return self._whole or json.dumps(self._fold.answer()).encode()
+        return self._whole if self._fold is None else json.dumps(self._fold.answer()).encode()
 
 
 def _add_field(choice: dict[str, Any], key: str, value: Any) -> None:

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
     import openai
 
-__all__ = ["OpenAIOptions"]
+__all__ = ["CopyOptions", "OpenAIOptions"]
 
 
 class OpenAIOptions(TypedDict, total=False):
@@ -29,3 +29,14 @@ class OpenAIOptions(TypedDict, total=False):
     workload_identity: Any
     _enforce_credentials: bool
     _strict_response_validation: bool
+
+
+class CopyOptions(OpenAIOptions, total=False):
+    """What `copy()` of openai's clients takes."""
+
+    api_key: Any
+    base_url: Any
+    http_client: Any
+    set_default_headers: Mapping[str, str] | None
+    set_default_query: Mapping[str, object] | None
+    _extra_kwargs: Mapping[str, Any]

@@ -139,7 +139,7 @@ class Progress:
         self.model: str | None = None
         self.is_done = False
         self._response = response
-        self._normaliser = Normaliser()
+        self._normaliser: Normaliser | None = None
         self._template: _Template | None = None
         self._lessons = _LESSONS
         # The texts as JSON writes them: joining is exact, and a token costs its own bytes and nothing else.
@@ -201,7 +201,7 @@ class Progress:
         Args:
             previous: What came of the other.
         """
-        self._normaliser.follow(previous._normaliser)
+        self._normaliser = Normaliser(previous._normaliser)
 
     @property
     def knows_ordinary(self) -> bool:
@@ -284,7 +284,7 @@ class Progress:
         raise ServerEventError(text, request=self._response.request, body=error, partial=self.partial())
 
     def _chunk(self, chunk: dict[str, Any], event: Event) -> Event:
-        fixed = chunk if event.is_whole else self._normaliser.normalise(chunk)
+        fixed = chunk if event.is_whole else self._fit(chunk)
         self.model = fixed.get("model") or self.model
         if isinstance(fixed.get("usage"), dict):
             self.usage = fixed["usage"]
@@ -295,6 +295,10 @@ class Progress:
         if self._lessons and fixed is chunk and not event.is_whole:
             self._learn(event, chunk)
         return event if fixed is chunk else encode(fixed)
+
+    def _fit(self, chunk: dict[str, Any]) -> dict[str, Any]:
+        self._normaliser = self._normaliser or Normaliser()
+        return self._normaliser.normalise(chunk)
 
     def _learn(self, event: Event, chunk: dict[str, Any]) -> None:
         self._lessons -= 1

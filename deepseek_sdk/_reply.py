@@ -233,8 +233,8 @@ class Reply:
         """
         self._gathered = Gathered()
         try:
-            while await self.next():
-                pass
+            while not self._is_ended:
+                await self.next()
         finally:
             await self.close()
         return self._gathered.content()

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
 Script: TypeAlias = "Callable[[Exchange], None]"
 End: TypeAlias = Literal["end", "close", "reset", "hold"]
@@ -347,15 +347,6 @@ def keep_alives(every: float, count: int = 10_000, *, blank_lines: bool = False)
             exchange.chunks(line)
 
     return script
-
-
-def split(data: bytes, sizes: Iterable[int]) -> list[bytes]:
-    """Cut *data* into pieces of the given sizes; what is left is the last piece."""
-    pieces: list[bytes] = []
-    for size in sizes:
-        pieces.append(data[:size])
-        data = data[size:]
-    return [piece for piece in (*pieces, data) if piece]
 
 
 class LoopbackProxy:

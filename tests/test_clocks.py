@@ -415,10 +415,9 @@ def test_headers_and_context_reach_the_clocks(driver: Driver) -> None:
             consume(driver, child, is_stream=True)
 
 
+@pytest.mark.parametrize("colour", ["async"])
 def test_cancelled_by_the_caller(driver: Driver) -> None:
     """A cancellation by the caller is not mistaken for a clock."""
-    if not driver.is_async:
-        return
 
     async def cancelled(client: Any) -> bool:
         task = asyncio.create_task(

@@ -27,10 +27,7 @@ if TYPE_CHECKING:
     from tests.conftest import Driver
 
 REPLY = Reply(content="One two 五 🙂", reasoning="Hm.")
-NOT_FOLDED = ("streamed", "direct")
 WAYS = ("streamed", "folded", "direct")
-CUT: tuple[type[Exception], ...] = (errors.StreamInterruptedError,)
-NO_JSON: tuple[type[Exception], ...] = (errors.MalformedResponseError,)
 
 # What becomes of a call without retries: the text, or the error; by way of calling where they differ.
 OUTCOMES: dict[str, Any] = {

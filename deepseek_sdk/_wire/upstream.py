@@ -110,17 +110,18 @@ class SyncUpstream:
             DeadlineReached: The headers did not come in time.
             openai.APIError: What openai makes of the failure.
         """
-        ours: Alarm | None = getattr(client._client, "alarm", None)  # noqa: SLF001
-        alarm = ours or Alarm()
-        if ours is None:
+        alarm: Alarm | None = getattr(client._client, "alarm", None)  # noqa: SLF001
+        if alarm is None:
             options = _with_read_timeout(client, options, until)
-        alarm.at, alarm.token = until, token
+        else:
+            alarm.at, alarm.token = until, token
         try:
             response = send(options)
         except openai.APITimeoutError as error:
             raise (DeadlineReached() if _is_over(until) else error) from error
         finally:
-            alarm.at, alarm.token = inf, None
+            if alarm is not None:
+                alarm.at, alarm.token = inf, None
         return cls(response, watchdog)
 
     async def read(self, until: float) -> bytes | None:

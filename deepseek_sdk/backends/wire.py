@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from openai._models import FinalRequestOptions
 
-    from deepseek_sdk._attempt import Attempt
     from deepseek_sdk._call import Call
     from deepseek_sdk._wire import Upstream
 
@@ -136,40 +136,40 @@ async def answer(call: Call) -> Reply:
     attempt = call.record.begin(route=endpoint.name, model=call.model, now=now)
     clock = Clock(call.limits, call_started=call.record.started, now=now)
     try:
-        upstream = await _open(call, endpoint, clock)
+        upstream = await call.io.send(endpoint, endpoint.request(call), clock.at)
+    except Exception as error:  # noqa: BLE001  it is raised, explained
+        if isinstance(error, openai.APIStatusError) and endpoint.support.learn(call, error):
+            call.record.attempts.remove(attempt)
+            return await answer(call)
+        explained = _explain(call, endpoint, clock, error)
+        call.record.settle(attempt, None, call.io.now(), explained)
+        raise explained from (error if explained is not error else error.__cause__)
     except BaseException as error:
         call.record.settle(attempt, None, call.io.now(), error)
         raise
-    return _reply(call, upstream, clock, attempt)
+    call.record.headers = upstream.response.headers
+    return Reply(call, _WireSource(upstream, call.io.now), clock, attempt)
 
 
-async def _open(call: Call, endpoint: Endpoint, clock: Clock) -> Upstream:
-    try:
-        return await call.io.send(endpoint, endpoint.request(call), clock.at)
-    except DeadlineReached as reached:
+def _explain(call: Call, endpoint: Endpoint, clock: Clock, error: Exception) -> Exception:
+    """Say what is wrong with a request that was not accepted."""
+    if isinstance(error, DeadlineReached):
         kind, limit = clock.expired()
-        raise kind(request=stub_request(str(endpoint.client.base_url)), limit=limit) from reached.__cause__
-    except openai.APIStatusError as error:
-        if endpoint.support.learn(call, error):
-            return await _open(call, endpoint, clock)
+        return kind(request=stub_request(str(endpoint.client.base_url)), limit=limit)
+    if isinstance(error, openai.APIStatusError):
         call.record.headers = error.response.headers
-        raise refine(error) from error.__cause__
-    except (TypeError, ValueError) as error:
-        raise _unsendable(call, endpoint, error) from error
+        return refine(error)
+    is_ours = isinstance(error, openai.OpenAIError) or not isinstance(error, (TypeError, ValueError))
+    return error if is_ours else _unsendable(call, endpoint, error)
 
 
 def _unsendable(call: Call, endpoint: Endpoint, error: Exception) -> Exception:
-    """Name the field of a request that is no JSON; any other error is given back as it is."""
-    field = None if isinstance(error, openai.OpenAIError) else unsendable_field(call.body)
+    """Name the field of a request that is no JSON; an error that is about none is given back as it is."""
+    field = unsendable_field(call.body)
     if field is None:
         return error
     response = stub_response(400, str(endpoint.client.base_url))
     return InvalidRequestError(f"{field} cannot be sent as JSON: {error}", param=field, response=response)
-
-
-def _reply(call: Call, upstream: Upstream, clock: Clock, attempt: Attempt) -> Reply:
-    call.record.headers = upstream.response.headers
-    return Reply(call, _WireSource(upstream, call.io.now), clock, attempt)
 
 
 class _WireSource:
@@ -179,7 +179,7 @@ class _WireSource:
         self.response = upstream.response
         self._stream = upstream
         self._now = now
-        self._framer = Framer()
+        self._framer: Framer | None = None
         self._head = b""
         self._take: Callable[[bytes], list[Event]] = self._sniff
         self._whole: list[bytes] = []
@@ -190,7 +190,7 @@ class _WireSource:
     @property
     def upstream(self) -> Upstream | None:
         """The response itself, while no event is half read."""
-        return self._stream if self._framer.is_clean else None
+        return self._stream if self._framer is not None and self._framer.is_clean else None
 
     @property
     def only_waited(self) -> bool:
@@ -220,7 +220,10 @@ class _WireSource:
         if not self._head:
             self._has_waited = True
             return []
-        self._take = self._feed if self._is_event_stream() else self._collect
+        self._take = self._collect
+        if self._is_event_stream():
+            self._framer = framer = Framer()
+            self._take = partial(self._feed, framer)
         return self._take(self._head)
 
     def _is_event_stream(self) -> bool:
@@ -228,9 +231,9 @@ class _WireSource:
             return self._head[:1] in b":d"
         return "text/event-stream" in self.response.headers.get("content-type", "")
 
-    def _feed(self, chunk: bytes) -> list[Event]:
-        events = self._framer.feed(chunk)
-        self._has_waited = self._has_waited or (not events and self._framer.is_clean)
+    def _feed(self, framer: Framer, chunk: bytes) -> list[Event]:
+        events = framer.feed(chunk)
+        self._has_waited = self._has_waited or (not events and framer.is_clean)
         return events
 
     def _collect(self, chunk: bytes) -> list[Event]:
@@ -245,7 +248,8 @@ class _WireSource:
         if self._whole:
             body = b"".join(self._whole)
             return [Event(body, body, is_whole=True)]
-        return [event for event in self._framer.finish() if event.is_done or _is_json(event)] or None
+        rest = [] if self._framer is None else self._framer.finish()
+        return [event for event in rest if event.is_done or _is_json(event)] or None
 
 
 def _is_json(event: Event) -> bool:

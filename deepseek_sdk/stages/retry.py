@@ -84,7 +84,9 @@ class Retry:
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call in as many attempts as it takes and may have."""
         attempts = _Attempts(call, proceed, self._chance)
-        return await attempts.open()
+        reply = await attempts.next()
+        reply.rescue_with(attempts.rescue)
+        return reply
 
 
 class _Attempts:
@@ -96,12 +98,7 @@ class _Attempts:
         self._chance = chance
         self._retries = 0
 
-    async def open(self) -> Reply:
-        reply = await self._attempt()
-        reply.rescue_with(self._rescue)
-        return reply
-
-    async def _attempt(self) -> Reply:
+    async def next(self) -> Reply:
         while True:
             try:
                 return await self._proceed(self._call)
@@ -109,10 +106,10 @@ class _Attempts:
                 if not await self._wait_after(error):
                     raise
 
-    async def _rescue(self, reply: Reply, error: Exception) -> Reply | None:
+    async def rescue(self, reply: Reply, error: Exception) -> Reply | None:
         if reply.has_shown or not await self._wait_after(error):
             return None
-        return await self._attempt()
+        return await self.next()
 
     async def _wait_after(self, error: Exception) -> bool:
         """Wait before the next attempt; False where there is none."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 import httpx2
@@ -65,7 +65,6 @@ class Outcome:
     text: str = ""
     reasoning: str = ""
     error: openai.OpenAIError | None = None
-    events: list[Any] = field(default_factory=list)
 
     def check(self, text: str = TEXT, thought: str = THOUGHT) -> None:
         """Hold the outcome to the rule."""
