@@ -29,7 +29,7 @@ STAGES = sorted((PACKAGE / "stages").glob("[!_]*.py"))
 LAYERS = (
     {"cli", "__main__"},
     {"testing"},
-    {"_client", "_family", "__init__"},
+    {"_client", "_shared", "_family", "__init__"},
     {"stages"},
     {"backends", "caching", "pricing", "sessions", "tokens"},
     {"private"},

@@ -1,0 +1,205 @@
+"""What the clients of both colours have in common: construction, children, and the two ends of a guarded request."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, Unpack
+
+import openai
+
+from deepseek_sdk._call import CallOptions, checked_options
+from deepseek_sdk._clock import UNSET, Deadlines, Unset
+from deepseek_sdk._family import Family
+from deepseek_sdk._headers import raw_mode
+from deepseek_sdk._report import attached
+from deepseek_sdk._validate import check_api_key, check_base_url, check_timeout
+from deepseek_sdk._version import __version__
+from deepseek_sdk._wire import default_http_client, stream_response, whole_response
+from deepseek_sdk.backends.deepseek import guarded_path, request_url
+from deepseek_sdk.backends.wire import StreamSupport
+from deepseek_sdk.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from openai._models import FinalRequestOptions
+
+    from deepseek_sdk._call import Call, Plain, Priority
+    from deepseek_sdk._openai_options import CopyOptions, OpenAIOptions
+    from deepseek_sdk._record import Record
+    from deepseek_sdk._reply import Reply
+
+__all__ = ["DEFAULT_BASE_URL", "Heritage", "Shared"]
+
+DEFAULT_BASE_URL = "https://api.deepseek.com"
+
+# What openai takes as proof of identity besides a key; with one of these none is needed.
+_OTHER_CREDENTIALS = ("admin_api_key", "workload_identity", "provider")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heritage:
+    """What a child takes over from its parent."""
+
+    family: Family
+    own: CallOptions
+    support: StreamSupport
+
+
+class Shared:
+    """What both colours have in common."""
+
+    _heritage: Heritage
+
+    if TYPE_CHECKING:
+        base_url: Any
+        max_retries: int
+
+    def __init__(
+        self,
+        *,
+        api_key: str | Callable[[], str] | Callable[[], Awaitable[str]] | None = None,
+        base_url: Any = None,
+        http_client: Any = None,
+        deadlines: Deadlines | None = None,
+        plain: Plain | Unset = UNSET,
+        session_id: str | Unset | None = UNSET,
+        priority: Priority | Unset | None = UNSET,
+        _heritage: Heritage | None = None,
+        **openai_options: Unpack[OpenAIOptions],
+    ) -> None:
+        """
+        Make a client. Nothing is sent and no socket is opened.
+
+        Args:
+            api_key: The key, or a function that returns it, a coroutine function in the async colour; else
+                DEEPSEEK_API_KEY.
+            base_url: The endpoint; else DEEPSEEK_BASE_URL, else https://api.deepseek.com.
+            http_client: An HTTP client of your own. The default async one serves several event loops; yours may not.
+            deadlines: The clocks of every call.
+            plain: How plain calls are read upstream: "auto" (the default), "stream" or "direct".
+            session_id: The conversation the calls belong to.
+            priority: "realtime" or "batch".
+            **openai_options: Every other keyword of openai's client.
+
+        Raises:
+            ConfigurationError: An argument cannot be used; the message names it.
+        """
+        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
+        arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options)}
+        arguments["http_client"] = http_client or _default_http_client(self, openai_options)
+        super().__init__(**arguments)
+        self._heritage = _heritage or Heritage(family=Family(), own=own, support=StreamSupport())
+        self._forget_openai_environment(openai_options)
+
+    def _forget_openai_environment(self, openai_options: Mapping[str, Any]) -> None:
+        """Undo what openai read from OPENAI_* variables: they are not about this service."""
+        for name in ("organization", "project", "webhook_secret", "admin_api_key"):
+            setattr(self, name, openai_options.get(name))
+        self._custom_headers = openai_options.get("default_headers") or {}
+        self._ambient_authorizations: frozenset[str] = frozenset()
+
+    def copy(
+        self,
+        *,
+        deadlines: Deadlines | None = None,
+        plain: Plain | Unset = UNSET,
+        session_id: str | Unset | None = UNSET,
+        priority: Priority | Unset | None = UNSET,
+        **openai_options: Unpack[CopyOptions],
+    ) -> Self:
+        """
+        Make a child that shares connections and everything learnt, with some options changed.
+
+        Args:
+            deadlines: The clocks; fields that are not given stay as they are.
+            plain: How plain calls are read: "auto", "stream" or "direct".
+            session_id: The conversation its calls belong to.
+            priority: "realtime" or "batch".
+            **openai_options: What `openai.OpenAI.copy()` takes.
+
+        Returns:
+            The child.
+        """
+        mine = self._heritage
+        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority).over(mine.own)
+        # What one endpoint refused says nothing about another.
+        support = StreamSupport() if "base_url" in openai_options else mine.support
+        heritage = Heritage(family=mine.family, own=own, support=support)
+        extra = {**openai_options.get("_extra_kwargs", {}), "_heritage": heritage}
+        arguments: dict[str, Any] = {**openai_options, "_extra_kwargs": extra}
+        return super().copy(**arguments)  # type: ignore[misc,no-any-return]
+
+    with_options = copy
+
+    @property
+    def user_agent(self) -> str:
+        """Name this library, and the client it is built on."""
+        return f"deepseek-sdk/{__version__} OpenAI/Python {openai.__version__}"
+
+    def _at_home(self, options: FinalRequestOptions) -> FinalRequestOptions:
+        """Send account data to the root, wherever the base URL points."""
+        url = request_url(self, options.url, None)
+        return options if url == options.url else options.model_copy(update={"url": url})
+
+    def _guarded(self, options: FinalRequestOptions) -> str | None:
+        """Tell which guarded surface a request is for; one whose body is sent as it is, unread, is for none."""
+        is_readable = options.content is None and not options.files and not isinstance(options.json_data, bytes)
+        return guarded_path(options.method, options.url) if is_readable else None
+
+    def _admit(self, send: Callable[..., Any], options: FinalRequestOptions, path: str, *, is_stream: bool) -> Call:
+        mine: Any = self
+        heritage = self._heritage
+        return heritage.family.admit(
+            mine, send, options, path=path, is_stream=is_stream, own=heritage.own, support=heritage.support
+        )
+
+    def _assembly(self, options: FinalRequestOptions, reply: Reply, content: bytes | None) -> dict[str, Any]:
+        """Give what openai makes its answer of: the whole content, or an answer that is still in flight."""
+        upstream, record, raw = reply.source.response, reply.call.record, raw_mode(options)
+        if raw is not None:
+            options = _reporting(options, record)
+        if content is None:
+            response = stream_response(reply, upstream, record, raw, is_async=reply.call.io.is_async)
+        else:
+            response = whole_response(content, upstream, record, raw, is_direct=reply.call.is_direct)
+        return {"options": options, "response": response}
+
+
+def _reporting(options: FinalRequestOptions, record: Record) -> FinalRequestOptions:
+    """Let what a raw response is parsed into, later and by the caller, tell its report."""
+    parse = options.post_parser
+    parser = attached if isinstance(parse, openai.NotGiven) else lambda answer, record: attached(parse(answer), record)
+    return options.model_copy(update={"post_parser": partial(parser, record=record)})
+
+
+def _own_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:
+    return checked_options(given if deadlines is None else {**given, "deadlines": deadlines})
+
+
+def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any]) -> dict[str, Any]:
+    """Resolve key and endpoint from arguments and DEEPSEEK_* variables, and check them."""
+    check_timeout(openai_options.get("timeout"))
+    if openai_options.get("provider") is not None:
+        return {}
+    if base_url is None or isinstance(base_url, openai.NotGiven):
+        base_url = os.environ.get("DEEPSEEK_BASE_URL") or DEFAULT_BASE_URL
+    check_base_url(base_url)
+    if api_key is None:
+        api_key = os.environ.get("DEEPSEEK_API_KEY") or None
+    if api_key is not None:
+        check_api_key(api_key)
+    is_required = openai_options.get("_enforce_credentials", True)
+    if not api_key and is_required and not any(openai_options.get(name) for name in _OTHER_CREDENTIALS):
+        message = "there is no key: pass api_key=... or set the environment variable DEEPSEEK_API_KEY"
+        raise ConfigurationError(message)
+    # An empty string is kept apart from None, for which openai would look at OPENAI_API_KEY.
+    return {"api_key": api_key or "", "base_url": base_url}
+
+
+def _default_http_client(client: object, openai_options: Mapping[str, Any]) -> Any:
+    timeout = openai_options.get("timeout", openai.NOT_GIVEN)
+    given = {} if isinstance(timeout, openai.NotGiven) else {"timeout": timeout}
+    return default_http_client(is_async=isinstance(client, openai.AsyncOpenAI), **given)
