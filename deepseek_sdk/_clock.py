@@ -111,15 +111,18 @@ def effective_limits(
     Returns:
         The limits.
     """
-    silence = SILENCE if read_timeout == OPENAI_DEFAULT_READ else _or_inf(read_timeout)
-    first_token, stall = _or_inf(read_timeout), silence
+    total = _choose(deadlines.total, inf)
+    if is_direct:
+        # Keep-alives are all there is to see of a generation: as in openai, only the HTTP client's own timeout applies.
+        return Limits(first_token=inf, stall=inf, total=total)
+    first_token = _or_inf(read_timeout)
+    stall = SILENCE if read_timeout == OPENAI_DEFAULT_READ else first_token
     if can_move_on:
         first_token = min(first_token, FIRST_TOKEN_THINKING if is_thinking else FIRST_TOKEN)
         stall = min(stall, STALL)
-    if not is_direct:
-        first_token = _choose(deadlines.first_token, first_token)
-        stall = _choose(deadlines.stall, stall)
-    return Limits(first_token=first_token, stall=stall, total=_choose(deadlines.total, inf))
+    return Limits(
+        first_token=_choose(deadlines.first_token, first_token), stall=_choose(deadlines.stall, stall), total=total
+    )
 
 
 def _or_inf(seconds: float | None) -> float:

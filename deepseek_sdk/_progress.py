@@ -250,7 +250,7 @@ class Progress:
         try:
             chunk = event.json()
         except ValueError as error:
-            raise self.malformed("The server sent broken JSON", event) from error
+            raise self.unreadable(event) from error
         if not isinstance(chunk, dict):
             raise self.malformed("The server sent JSON that is no object", event)
         self._raise_error_in(chunk, event)
@@ -258,6 +258,23 @@ class Progress:
             return self._chunk(chunk, event)
         except (AttributeError, TypeError, KeyError, IndexError) as error:
             raise self.malformed("The server sent a chunk of another shape", event) from error
+
+    def unreadable(self, event: Event) -> Exception:
+        """
+        Describe an event that is no JSON: a whole answer may have been cut, or never have been one.
+
+        Args:
+            event: It.
+
+        Returns:
+            The error, with what had come.
+        """
+        if not event.is_whole:
+            return self.malformed("The server sent broken JSON", event)
+        if (beginning := _beginning(event.data)) is None:
+            return self.malformed("The server sent a body that is no answer", event)
+        self._remember(beginning)
+        return self.interrupted("The answer was cut")
 
     def malformed(self, reason: str, event: Event) -> MalformedResponseError:
         """
@@ -356,6 +373,20 @@ class Progress:
         error = UnknownFinishReasonError(text, request=self._response.request, partial=self.partial())
         error.finish_reason = reason
         return error
+
+
+def _beginning(data: bytes) -> dict[str, Any] | None:
+    """Read as much of the message of choice 0 as a cut answer holds, or None where it is no answer at all."""
+    try:
+        answer = jiter.from_json(data, partial_mode="trailing-strings")
+    except ValueError:
+        return None
+    if not isinstance(answer, dict) or not answer.keys() & {"id", "object", "choices"}:
+        return None
+    choice: Any = next(iter(answer.get("choices") or ()), {})
+    message = choice.get("message", choice) if isinstance(choice, dict) else None
+    texts = message if isinstance(message, dict) else {}
+    return {key: text for key, text in texts.items() if key in _CHANNELS and isinstance(text, str)}
 
 
 def _check_text(value: object) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import openai
+
 from deepseek_sdk._fold import Gathered, unfold
 from deepseek_sdk._progress import Progress
 from deepseek_sdk._sse import DONE, Event, encode
 from deepseek_sdk._wire import ConnectionLost, DeadlineReached
-from deepseek_sdk.errors import MalformedResponseError, QueueTimeoutError
+from deepseek_sdk.errors import QueueTimeoutError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -25,6 +27,7 @@ Ending = Literal["complete", "failed", "abandoned"]
 # What may be held back while an answer has not begun, so that another can take its place unseen.
 _PREAMBLE_EVENTS, _PREAMBLE_BYTES = 64, 256 * 1024
 # A complete answer may still be followed by its usage and [DONE]; a server that sends neither is not waited for longer.
+_TOLERANCE_S = 0.05
 _TRAILER_S, _TRAILER_AFTER_USAGE_S = 1.0, 0.25
 
 
@@ -297,6 +300,9 @@ class Reply:
     def _explain(self, error: DeadlineReached | ConnectionLost) -> Exception:
         if isinstance(error, ConnectionLost):
             return self.progress.interrupted(f"The connection broke: {error}")
+        if self.call.io.now() < self.clock.at - _TOLERANCE_S:
+            # Not our clock but the HTTP client's own timeout, which counts silent seconds on the wire.
+            return openai.APITimeoutError(self.source.response.request)
         kind, limit = self.clock.expired()
         return kind(request=self.source.response.request, limit=limit, partial=self.progress.partial())
 
@@ -312,11 +318,13 @@ class Reply:
         if not (batch[0].is_whole and self.call.is_stream):
             return batch
         try:
-            return [*map(encode, unfold(batch[0].json())), DONE]
-        except (ValueError, AttributeError, TypeError) as error:
-            raw = batch[0].data.decode(errors="replace")
-            reason = "The server sent a body that is no answer"
-            raise MalformedResponseError(reason, raw=raw, response=self.source.response) from error
+            answer = batch[0].json()
+        except ValueError as error:
+            raise self.progress.unreadable(batch[0]) from error
+        try:
+            return [*map(encode, unfold(answer)), DONE]
+        except (AttributeError, TypeError, ValueError) as error:
+            raise self.progress.malformed("The server sent a body that is no answer", batch[0]) from error
 
     def _note(self, events: list[Event]) -> None:
         progress, now = self.progress, self.call.io.now()

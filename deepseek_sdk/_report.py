@@ -122,11 +122,12 @@ def report(answer: object) -> CallReport:
         The report.
 
     Raises:
-        TypeError: *answer* did not come from a guarded call of this library's clients.
+        TypeError: *answer* is none of these, or is not of this library's clients.
     """
     record = _find(answer)
     if record is None:
-        message = f"no report is known for this {type(answer).__name__}: it did not come from a guarded call"
+        kind = type(answer).__name__
+        message = f"this {kind} has no report: give the completion, the stream, the raw response or the error"
         raise TypeError(message)
     return _snapshot(record)
 

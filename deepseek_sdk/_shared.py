@@ -165,7 +165,7 @@ class Shared:
             response = stream_response(reply, upstream, record, raw, is_async=reply.call.io.is_async)
         else:
             response = whole_response(content, upstream, record, raw, is_direct=reply.call.is_direct)
-        return {"options": options, "response": response}
+        return {"options": options, "response": response, "retries_taken": len(record.attempts) - 1}
 
 
 def _reporting(options: FinalRequestOptions, record: Record) -> FinalRequestOptions:

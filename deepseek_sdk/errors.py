@@ -141,7 +141,10 @@ class InvalidRequestError(DeepSeekError, openai.BadRequestError, ValueError):
     """An argument of a call cannot be right; nothing was sent. *param* names the argument."""
 
     def __init__(self, message: str, *, param: str, response: Any) -> None:
-        super().__init__(message, response=response, body={"message": message, "param": param})
+        kind = "invalid_request_error"
+        super().__init__(
+            message, response=response, body={"message": message, "type": kind, "param": param, "code": kind}
+        )
 
 
 class RequestRejectedError(DeepSeekError, openai.BadRequestError):
@@ -366,7 +369,7 @@ class ServerEventError(DeepSeekError, openai.APIError):
 
     def __init__(self, message: str, *, request: Any, body: object, partial: Partial | None = None) -> None:
         self.partial = partial or Partial()
-        super().__init__(f"{message}{_arrived(self.partial)}", request, body=body)
+        super().__init__(f"{message.rstrip('.')}.{_arrived(self.partial)}", request, body=body)
 
 
 class EmptyAnswerError(DeepSeekError, openai.APIResponseValidationError):

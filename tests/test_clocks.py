@@ -21,6 +21,7 @@ import pytest
 
 from deepseek_sdk import Deadlines, report
 from deepseek_sdk.errors import FirstTokenTimeout, StallTimeout, TotalTimeout
+from deepseek_sdk.testing import Reply
 from tests.conftest import Driver
 from tests.raw_server import (
     DONE,
@@ -39,6 +40,7 @@ from tests.raw_server import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from tests.conftest import StartEmulator
     from tests.raw_server import Exchange, Script
 
 LIMIT = 0.12
@@ -433,3 +435,16 @@ def test_cancelled_by_the_caller(driver: Driver) -> None:
         client = driver.client(base_url=server.url, deadlines=Deadlines(first_token=5, total=5))
 
         assert driver.call(cancelled, client)
+
+
+def test_keep_alives_are_a_life_sign_of_a_whole_answer(driver: Driver, emulator: StartEmulator) -> None:
+    """A plain call that is read whole waits as openai does: `timeout` bounds silence on the wire, not generation."""
+    server = emulator(replies=Reply(content="late", wait_s=0.6), keep_alive_s=0.05)
+
+    assert "late" == driver.create(driver.client(base_url=server.url, timeout=0.3)).choices[0].message.content
+
+
+def test_timeout_ends_a_silent_whole_answer(driver: Driver) -> None:
+    """Without a sign of life it ends after *timeout*, with openai's own error."""
+    with RawServer(silence) as server, timed(openai.APITimeoutError, 0.2):
+        driver.create(driver.client(base_url=server.url, timeout=0.2, max_retries=0))

@@ -435,7 +435,7 @@ def shaped(delta: object, **choice: Any) -> tuple[Event, type[DeepSeekError], st
 BAD: dict[str, tuple[Event, type[DeepSeekError], str]] = {
     "broken JSON": (event('{"choices":['), MalformedResponseError, "broken JSON"),
     "text": (event("upstream error"), MalformedResponseError, "broken JSON"),
-    "HTML": (Event(b"", b"<html>", is_whole=True), MalformedResponseError, "broken JSON"),
+    "HTML": (Event(b"", b"<html>", is_whole=True), MalformedResponseError, "no answer"),
     "invalid UTF-8": (Event(b"", b'{"a":"\xff"}'), MalformedResponseError, "broken JSON"),
     "a list": (event([]), MalformedResponseError, "no object"),
     "null": (event(None), MalformedResponseError, "no object"),

@@ -92,13 +92,17 @@ class Endpoint:
             A copy of the caller's request with the body, the host and the way of reading that this attempt needs.
         """
         body = self._body(call)
-        headers = self.options.headers if isinstance(self.options.headers, dict) else {}
+        given = self.options.headers if isinstance(self.options.headers, dict) else {}
+        headers = without_own(self.client._custom_headers, given)  # noqa: SLF001
+        if (retries := len(call.record.attempts) - 1) > 0:
+            # What openai's own retries say; its loop is not the one that runs.
+            headers.setdefault("x-stainless-retry-count", str(retries))
         changes = {
             "json_data": body,
             "extra_json": None,
             "url": request_url(self.client, self.options.url, body),
             "timeout": self._timeout(call),
-            "headers": without_own(self.client._custom_headers, headers),  # noqa: SLF001
+            "headers": headers,
             "max_retries": 0,
         }
         return self.options.model_copy(update=changes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import logging
 import math
 import random
 import time
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from deepseek_sdk._reply import Reply
 
 __all__ = ["Retry", "backoff", "retry_after"]
+
+_log = logging.getLogger("deepseek_sdk")
 
 _FIRST_S, _LONGEST_S = 0.5, 8.0
 # openai's client obeys a server up to this long, and gives up beyond it.
@@ -117,6 +120,8 @@ class _Attempts:
         if delay is None:
             return False
         self._retries += 1
+        reason, most = classify(error).reason, self._call.max_retries
+        _log.info("retrying in %.2f s after %s (retry %d of %d)", delay, reason, self._retries, most)
         await self._call.io.sleep(delay)
         return True
 

@@ -69,8 +69,7 @@ class Emulator:
             `tool_calls`, or `non_empty` for text on every one.
         context_tokens: The size of the model's window.
         validator: `recipe`, `own`, or `auto` for the first that is installed.
-        vocabulary: Counts tokens; None makes one. DeepSeek's takes half a second to load at the first request, so
-            suites share one `DeepSeekVocabulary()` among their emulators.
+        vocabulary: Counts tokens; None makes one. DeepSeek's takes half a second to load at the first start.
         idle_s: Seconds after which an idle connection is closed.
         host: The address to listen on.
         port: The port; 0 lets the system choose.
@@ -139,7 +138,12 @@ class Emulator:
     @property
     def url(self) -> str:
         """The base URL of the plain paths, such as `http://127.0.0.1:8000`; add `/beta` for the others."""
-        return f"http://{self._host}:{self._port}"
+        return f"http://{self.address}"
+
+    @property
+    def address(self) -> str:
+        """Where it listens: host and port."""
+        return f"{self._host}:{self._port}"
 
     @property
     def port(self) -> int:
@@ -243,6 +247,8 @@ class Emulator:
         from deepseek_sdk.testing.app import Desk, build_app  # noqa: PLC0415 - starlette and uvicorn are an extra
         from deepseek_sdk.testing.server import LoopbackServer  # noqa: PLC0415 - the same
 
+        # Now, or the first request would wait for it and clocks would run out.
+        self.service.vocabulary.load()
         desk = Desk(self.service, self._ledger)
         server = LoopbackServer(
             build_app(desk), host=self._host, port=self._port, on_connect=self._count, idle_s=self._idle_s

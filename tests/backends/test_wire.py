@@ -378,7 +378,7 @@ BROKEN: list[tuple[str, list[Any], str, type[DeepSeekError]]] = [
     ("a cut inside the first event", [TEXT[:30]], SSE, StreamInterruptedError),
     ("a lost connection", [TEXT, ConnectionLost("reset")], SSE, StreamInterruptedError),
     ("no finish", [TEXT, DONE], SSE, StreamInterruptedError),
-    ("half a body", [BODY[:40]], "application/json", MalformedResponseError),
+    ("half a body", [BODY[:40]], "application/json", StreamInterruptedError),
     ("HTML", [b"<html><body>Bad Gateway"], "text/html", MalformedResponseError),
     ("HTML as events", [b"<html>"], SSE, MalformedResponseError),
     ("a list", [b"[]"], "application/json", MalformedResponseError),

@@ -51,7 +51,7 @@ def check_faults(_: click.Context, parameter: click.Parameter, names: tuple[str,
     try:
         return [Fault.named(name) for name in names]
     except ValueError as error:
-        raise click.BadParameter(str(error), param=parameter) from error
+        raise click.BadParameter(f"{error}; --list-faults shows them all", param=parameter) from error
 
 
 @click.command("emulate")
@@ -62,6 +62,7 @@ def check_faults(_: click.Context, parameter: click.Parameter, names: tuple[str,
 @click.option("--fault", "fault_mix", multiple=True, callback=check_faults, help="What goes wrong; may be repeated.")
 @click.option("--fault-rate", type=click.FloatRange(0, 1), help="Share of requests that draw a fault; 1 with --fault.")
 @click.option("--list-faults", is_flag=True, is_eager=True, expose_value=False, callback=list_faults, help="Show them.")
+@click.option("--reply", "replies", help="What to answer, every time; default: what was asked.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Makes the draws repeatable.")
 @click.option("--api-key", help="The only key to let in; default: any.")
 @language_option
@@ -84,7 +85,7 @@ def running(emulator: Emulator) -> Iterator[str]:
     try:
         emulator.start()
     except OSError as error:
-        raise click.ClickException(str(error)) from error
+        raise click.ClickException(f"cannot listen on {emulator.address}: {error.strerror or error}") from error
     try:
         yield emulator.url
     finally:
