@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._report import blame
@@ -130,6 +130,14 @@ def checked_options(given: dict[str, Any]) -> CallOptions:
     return CallOptions(**given)
 
 
+class Closable(Protocol):
+    """A source, as far as the call is concerned."""
+
+    def abort(self) -> None:
+        """Let go without waiting, from any thread; harmless when done before."""
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """
@@ -146,6 +154,7 @@ class Call:
         io: Time and concurrency in the caller's colour.
         upstream: The endpoint to ask; what it can do is the backend's business.
         max_retries: How often the same route may be asked again.
+        opened: Every source that was opened for it.
     """
 
     body: dict[str, Any]
@@ -158,6 +167,7 @@ class Call:
     io: IO
     upstream: Any
     max_retries: int
+    opened: list[Closable] = field(default_factory=list)
 
     @property
     def model(self) -> str:
@@ -165,7 +175,19 @@ class Call:
         model = self.body.get("model")
         return model if isinstance(model, str) else ""
 
-    def blame(self, error: BaseException) -> None:
+    def fail(self, error: BaseException) -> None:
+        """
+        End a call that gives its caller nothing but an error: no connection may stay open for it.
+
+        Args:
+            error: What the caller gets.
+        """
+        for source in self.opened:
+            source.abort()
+        if isinstance(error, Exception):
+            self.blame(error)
+
+    def blame(self, error: Exception) -> None:
         """
         Let an error tell what led to it, and nothing that must stay secret.
 

@@ -43,11 +43,11 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
         try:
             reply = finish(self._heritage.family.proceed(call))
             content = None if stream else finish(reply.gather())
-        except Exception as error:
-            call.blame(error)
+            assembly = self._assembly(options, reply, content)
+            answer = self._process_response(cast_to=cast_to, stream=stream, stream_cls=stream_cls, **assembly)
+        except BaseException as error:
+            call.fail(error)
             raise
-        assembly = self._assembly(options, reply, content)
-        answer = self._process_response(cast_to=cast_to, stream=stream, stream_cls=stream_cls, **assembly)
         return attached(answer, call.record)
 
 
@@ -74,9 +74,9 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
         try:
             reply = await self._heritage.family.proceed(call)
             content = None if stream else await reply.gather()
-        except Exception as error:
-            call.blame(error)
+            assembly = self._assembly(options, reply, content)
+            answer = await self._process_response(cast_to=cast_to, stream=stream, stream_cls=stream_cls, **assembly)
+        except BaseException as error:
+            call.fail(error)
             raise
-        assembly = self._assembly(options, reply, content)
-        answer = await self._process_response(cast_to=cast_to, stream=stream, stream_cls=stream_cls, **assembly)
         return attached(answer, call.record)

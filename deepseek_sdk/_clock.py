@@ -155,15 +155,17 @@ class Clock:
         at: The instant at which the next of them runs out.
         stall: How long the answer may be silent, in seconds.
         total_at: The instant at which the whole call must be over.
+        paused_at: The instant since which the caller, not the server, is waited for, or None.
     """
 
-    __slots__ = ("_is_answering", "_limits", "at", "stall", "total_at")
+    __slots__ = ("_is_answering", "_limits", "at", "paused_at", "stall", "total_at")
 
     def __init__(self, limits: Limits, *, call_started: float, now: float) -> None:
         self._limits = limits
         self.stall = limits.stall
         self.total_at = call_started + limits.total
         self._is_answering = False
+        self.paused_at: float | None = None
         self.at = min(now + limits.first_token, self.total_at)
 
     def progress(self, now: float) -> None:
@@ -175,6 +177,17 @@ class Clock:
         """
         self._is_answering = True
         self.at = min(now + self.stall, self.total_at)
+
+    def resume(self, now: float) -> None:
+        """
+        Note that the server is waited for again: the time the caller took is not the server's.
+
+        Args:
+            now: When.
+        """
+        if self.paused_at is not None:
+            self.at = min(self.at + now - self.paused_at, self.total_at)
+            self.paused_at = None
 
     def expired(self) -> tuple[type[DeadlineError], float]:
         """

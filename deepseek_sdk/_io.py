@@ -174,20 +174,27 @@ class SyncIO:
 
     async def race(self, *branches: Branch[T], discard: Callable[[T], Awaitable[None]] | None = None) -> tuple[int, T]:
         race = _ThreadRace(self._background, self._watchdog, discard)
-        for index, branch in enumerate(branches):
-            race.start(index, branch)
         try:
+            for index, branch in enumerate(branches):
+                race.start(index, branch)
             return race.winner(len(branches), self._token)
         finally:
-            race.cancel()
+            race.cancel_losers()
 
     def spawn(self, branch: Branch[None]) -> bool:
         ticket = self._background.admit()
         if ticket is None:
             return False
         io = SyncIO(self._background, self._watchdog)
-        work = (contextvars.copy_context().run, finish, _settled(self._background, ticket, branch, io))
-        threading.Thread(target=work[0], args=work[1:], name="deepseek-sdk-work", daemon=True).start()
+        work = _settled(self._background, ticket, branch, io)
+        run = contextvars.copy_context().run
+        try:
+            threading.Thread(target=run, args=(finish, work), name="deepseek-sdk-work", daemon=True).start()
+        except RuntimeError:
+            # The system has no thread to give.
+            work.close()
+            self._background.leave(ticket)
+            return False
         return True
 
     async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
@@ -205,7 +212,12 @@ def _first_done(futures: tuple[Future[Any], ...], timeout: float | None) -> bool
 
 
 class _ThreadRace(Generic[T]):
-    """Branches on threads of their own; a loser's socket is shut down, so that it ends at once."""
+    """
+    Branches on threads of their own.
+
+    The socket that a loser reads from is shut down, so that it ends at once; one that is still connecting, or that is
+    on an HTTP client of the caller's own and waits for headers, ends when that does. The winner keeps its connection.
+    """
 
     def __init__(
         self, background: Background, watchdog: Watchdog, discard: Callable[[T], Awaitable[None]] | None
@@ -217,6 +229,7 @@ class _ThreadRace(Generic[T]):
         self._results: queue.SimpleQueue[tuple[int, T | None, BaseException | None]] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._is_over = False
+        self._winner: int | None = None
 
     def start(self, index: int, branch: Branch[T]) -> None:
         token = CancelToken()
@@ -248,17 +261,25 @@ class _ThreadRace(Generic[T]):
         while len(errors) < count:
             index, value, error = self._results.get()
             if error is None:
+                self._crown(index, token)
                 return index, value  # type: ignore[return-value]
             errors.append(error)
             if index < 0:
                 raise error
         raise errors[0]
 
-    def cancel(self) -> None:
+    def _crown(self, index: int, token: CancelToken | None) -> None:
+        """Let the winner go on, until whoever started the race is cancelled."""
+        self._winner = index
+        if token is not None:
+            token.cancelled.add_done_callback(lambda _: self._tokens[index].cancel())
+
+    def cancel_losers(self) -> None:
         with self._lock:
             self._is_over = True
-        for token in self._tokens:
-            token.cancel()
+        for index, token in enumerate(self._tokens):
+            if index != self._winner:
+                token.cancel()
         self._discard_rest()
 
     def _discard_rest(self) -> None:

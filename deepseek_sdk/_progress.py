@@ -113,25 +113,31 @@ class Progress:
         usage: The last usage block seen, as sent, or None.
         model: The model that answers, by its own word, or None.
         is_done: The answer is complete and `[DONE]` has come.
+        has_moved: Something of the answer has come since this was last set to False; heartbeats are nothing.
     """
 
     __slots__ = (
         "_calls",
+        "_choices",
+        "_finished",
         "_lessons",
         "_normaliser",
         "_response",
         "_spoken",
         "_template",
         "_texts",
+        "_unfinished",
         "finish_reason",
         "has_answer",
+        "has_moved",
         "has_token",
         "is_done",
         "model",
         "usage",
     )
 
-    def __init__(self, response: Any) -> None:
+    def __init__(self, response: Any, choices: int = 1) -> None:
+        self.has_moved = False
         self.has_token = False
         self.has_answer = False
         self.finish_reason: str | None = None
@@ -139,6 +145,9 @@ class Progress:
         self.model: str | None = None
         self.is_done = False
         self._response = response
+        self._choices = choices
+        self._unfinished: set[int] = set()
+        self._finished: set[int] = set()
         self._normaliser: Normaliser | None = None
         self._template: _Template | None = None
         self._lessons = _LESSONS
@@ -164,6 +173,7 @@ class Progress:
             EmptyAnswerError: It says that an empty answer is complete.
         """
         if self.accepts(event.raw):
+            self.has_moved = True
             return event
         if event.is_done:
             return self._done(event)
@@ -210,8 +220,13 @@ class Progress:
 
     @property
     def is_complete(self) -> bool:
-        """Whether a finish reason has come."""
-        return self.finish_reason is not None
+        """Whether every choice that was asked for has finished, so that nothing more of the answer can come."""
+        return self.has_ended and len(self._finished) >= self._choices
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether every choice that has come has finished; a server may give fewer than were asked for."""
+        return bool(self._finished) and not self._unfinished
 
     @property
     def answer_in_reasoning(self) -> bool:
@@ -241,7 +256,7 @@ class Progress:
         return StreamInterruptedError(reason, request=self._response.request, partial=self.partial())
 
     def _done(self, event: Event) -> Event:
-        if not self.is_complete:
+        if not self.has_ended:
             raise self.interrupted("The stream said [DONE] before the answer had a finish_reason")
         self.is_done = True
         return event
@@ -324,18 +339,19 @@ class Progress:
             self._spoken = self._texts[template.key]
 
     def _choice(self, choice: dict[str, Any]) -> None:
-        check_index(choice.get("index") or 0)
+        index = check_index(choice.get("index") or 0)
         message = choice.get("delta") or choice.get("message") or choice
         said = bool(message.get("content") or message.get("text") or message.get("refusal"))
         called = bool(message.get("tool_calls") or message.get("function_call"))
+        thought = bool(message.get("reasoning_content"))
         self.has_answer = self.has_answer or said or called
-        self.has_token = self.has_token or said or called or bool(message.get("reasoning_content"))
-        if not choice.get("index"):
-            # A whole answer that is complete needs no partial text.
-            if "message" not in choice or choice.get("finish_reason") not in _FINISHED:
-                self._remember(message)
-            # A completion that fills in the middle may well find nothing to fill in.
-            self._finish(choice.get("finish_reason"), may_be_empty="text" in choice)
+        self.has_token = self.has_token or said or called or thought
+        self.has_moved = self.has_moved or said or called or thought or bool(choice.get("finish_reason"))
+        # A whole answer that is complete needs no partial text.
+        if not index and ("message" not in choice or choice.get("finish_reason") not in _FINISHED):
+            self._remember(message)
+        # A completion that fills in the middle may well find nothing to fill in.
+        self._finish(index, choice.get("finish_reason"), may_be_empty="text" in choice)
 
     def _remember(self, message: dict[str, Any]) -> None:
         for key in _CHANNELS:
@@ -354,19 +370,26 @@ class Progress:
         call["function"]["name"] += function.get("name") or ""
         call["function"]["arguments"] += function.get("arguments") or ""
 
-    def _finish(self, reason: Any, *, may_be_empty: bool) -> None:
+    def _finish(self, index: int, reason: Any, *, may_be_empty: bool) -> None:
         # Some gateways say "" where they mean null.
         if not reason:
+            if index not in self._finished:
+                self._unfinished.add(index)
             return
+        self._refuse(reason)
+        self._finished.add(index)
+        self._unfinished.discard(index)
+        self.finish_reason = reason if not index else self.finish_reason
+        if reason == "stop" and not self.has_token and not may_be_empty and self.has_ended:
+            raise EmptyAnswerError(response=self._response)
+
+    def _refuse(self, reason: Any) -> None:
         # "insufficient_system_resource": interrupted, partial output (DeepSeek's reference of finish reasons).
         if reason == "insufficient_system_resource":
             text = "The server broke the answer off for lack of resources"
             raise SystemResourceError(text, request=self._response.request, partial=self.partial())
         if reason not in _FINISHED:
             raise self._unknown_finish(reason)
-        self.finish_reason = reason
-        if reason == "stop" and not self.has_token and not may_be_empty:
-            raise EmptyAnswerError(response=self._response)
 
     def _unknown_finish(self, reason: object) -> UnknownFinishReasonError:
         text = f"The answer ended with the unknown finish_reason {reason!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import openai
@@ -24,10 +25,13 @@ __all__ = ["Ending", "Hook", "Reply", "Rescuer", "Source", "Tap"]
 
 Ending = Literal["complete", "failed", "abandoned"]
 
+_log = logging.getLogger("deepseek_sdk")
+
 # What may be held back while an answer has not begun, so that another can take its place unseen.
 _PREAMBLE_EVENTS, _PREAMBLE_BYTES = 64, 256 * 1024
-# A complete answer may still be followed by its usage and [DONE]; a server that sends neither is not waited for longer.
+# Clocks are checked when a wait ends, which may be a little before the instant asked for.
 _TOLERANCE_S = 0.05
+# A complete answer may still be followed by its usage and [DONE]; a server that sends neither is not waited for longer.
 _TRAILER_S, _TRAILER_AFTER_USAGE_S = 1.0, 0.25
 
 
@@ -89,10 +93,15 @@ class Tap(Protocol):
 
 
 class Hook(Protocol):
-    """Learns, once, how an answer ended."""
+    """
+    Learns, once, how an answer ended.
+
+    Where the caller forgot a stream, that is inside the garbage collector, in any thread: a hook may take an RLock, not
+    a Lock that the same thread may hold.
+    """
 
     def __call__(self, ending: Ending, error: BaseException | None) -> None:
-        """Take note; must not raise."""
+        """Take note; what it raises is logged."""
         ...
 
 
@@ -121,7 +130,11 @@ class _Leg:
     def end(self, ending: Ending, error: BaseException | None) -> None:
         hooks, self.hooks = self.hooks, []
         for hook in hooks:
-            hook(ending, error)
+            try:
+                hook(ending, error)
+            except Exception:  # noqa: BLE001
+                # What a stage gets wrong at the end must take neither the answer nor the other stages' turn.
+                _log.exception("a hook failed")
 
 
 class Reply:
@@ -141,9 +154,11 @@ class Reply:
     def __init__(self, call: Call, source: Source, clock: Clock, attempt: Attempt) -> None:
         self.call = call
         self.source = source
-        self.progress = Progress(source.response)
+        self.progress = Progress(source.response, _choices(call))
         self.has_shown = False
         self.clock = clock
+        if call.is_stream:
+            clock.paused_at = call.io.now()
         self._attempt = attempt
         self._legs = [_Leg()]
         self._taps: tuple[Tap, ...] = ()
@@ -151,6 +166,7 @@ class Reply:
         self._failure: Exception | None = None
         self._gathered: Gathered | None = None
         self._is_finishing = False
+        self._is_abandoned = False
         self._is_ended = False
 
     def tap(self, tap: Tap) -> None:
@@ -192,6 +208,7 @@ class Reply:
         Raises:
             openai.APIError: The answer failed, and nothing took its place.
         """
+        self.clock.resume(self.call.io.now())
         while not self._is_ended:
             if self._failure is not None:
                 await self._fail(self._failure)
@@ -199,6 +216,8 @@ class Reply:
             self._held += await self._advance()
             if self._held and not self._is_holding():
                 break
+        if self._is_abandoned:
+            raise self.progress.interrupted("The stream was closed before its end")
         return self._release()
 
     async def next_bytes(self) -> bytes:
@@ -244,9 +263,11 @@ class Reply:
 
     async def close(self) -> None:
         """Let go: at the end, keeping the connection for the next call; before it, telling the server to stop."""
-        is_done = self.progress.is_done
-        await self.source.close(is_done=is_done)
-        self._end("complete" if self.progress.is_complete else "abandoned", None)
+        self._is_abandoned = not (self._is_ended or self.progress.has_ended)
+        try:
+            await self.source.close(is_done=self.progress.is_done)
+        finally:
+            self._end("complete" if self.progress.has_ended else "abandoned", None)
 
     def abandon(self) -> None:
         """Let go without waiting: the caller has forgotten the answer."""
@@ -286,7 +307,7 @@ class Reply:
         try:
             batch = await self.source.pull(self._until())
         except (DeadlineReached, ConnectionLost) as error:
-            if self.progress.is_complete:
+            if self.progress.has_ended:
                 return [DONE]
             raise self._explain(error) from error.__cause__
         return self._at_eof() if batch is None else self._suited(batch)
@@ -307,7 +328,7 @@ class Reply:
         return kind(request=self.source.response.request, limit=limit, partial=self.progress.partial())
 
     def _at_eof(self) -> list[Event]:
-        if self.progress.is_complete:
+        if self.progress.has_ended:
             return [DONE]
         if self.source.only_waited:
             raise QueueTimeoutError(request=self.source.response.request, limit=None)
@@ -328,13 +349,14 @@ class Reply:
 
     def _note(self, events: list[Event]) -> None:
         progress, now = self.progress, self.call.io.now()
-        if progress.has_token:
+        if progress.has_moved:
+            progress.has_moved = False
             self.clock.progress(now)
-        elif now >= self.clock.at and self._failure is None:
+        elif now >= self.clock.at and self._failure is None and not progress.has_ended:
             self._failure = self._explain(DeadlineReached())
         if self.call.record.times.first_answer is None or self._attempt.first_token is None:
             self.call.record.note(self._attempt, progress, now)
-        if progress.is_done or (progress.is_complete and events and events[-1].is_whole):
+        if progress.is_done or (progress.has_ended and events and events[-1].is_whole):
             progress.is_done = self._is_finishing = True
 
     def _is_holding(self) -> bool:
@@ -346,6 +368,7 @@ class Reply:
     def _release(self) -> list[Event]:
         events, self._held = self._held, []
         self.has_shown = self.has_shown or (bool(events) and self.call.is_stream)
+        self.clock.paused_at = self.call.io.now() if self.call.is_stream else None
         for tap in self._taps:
             for event in events:
                 tap(event)
@@ -406,3 +429,8 @@ class Reply:
     def _finish_record(self) -> None:
         record = self.call.record
         record.times.total = self.call.io.now() - record.started
+
+
+def _choices(call: Call) -> int:
+    n = call.body.get("n")
+    return n if isinstance(n, int) and n > 0 else 1

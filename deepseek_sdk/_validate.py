@@ -79,8 +79,8 @@ def check_base_url(base_url: object) -> None:
     except Exception as error:
         message = f"base_url is no URL: {shown!r}"
         raise ConfigurationError(message) from error
-    if not text.lower().startswith(("http://", "https://")) or not host:
-        message = f"base_url must begin with https:// or http:// and name a host, not {shown!r}"
+    if not text.lower().startswith(("http://", "https://")) or not host or "#" in text:
+        message = f"base_url must begin with https:// or http://, name a host and have no fragment, not {shown!r}"
         raise ConfigurationError(message)
 
 
@@ -94,8 +94,9 @@ def check_timeout(timeout: object) -> None:
     Raises:
         ConfigurationError: It is neither a number of seconds, nor None, nor one for each part.
     """
-    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool)
-    if not (timeout is None or is_number or isinstance(timeout, openai.NotGiven) or hasattr(timeout, "read")):
+    is_number = isinstance(timeout, (int, float)) and not isinstance(timeout, bool) and timeout >= 0
+    is_other = timeout is None or isinstance(timeout, (openai.NotGiven, tuple)) or hasattr(timeout, "read")
+    if not (is_number or is_other):
         message = f"timeout must be a number of seconds, None or an openai.Timeout, not {timeout!r}"
         raise ConfigurationError(message)
 
@@ -192,7 +193,7 @@ def unsendable_field(body: Mapping[str, Any]) -> str | None:
     """
     for name, value in body.items():
         try:
-            json.dumps(value, allow_nan=False)
+            json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
         except (TypeError, ValueError, RecursionError):
             return name
     return None

@@ -501,6 +501,8 @@ def redact(error: BaseException, secret: str) -> None:
         error: It; changed in place.
         secret: The key.
     """
+    if error.__cause__ is not None and error.__cause__ is not error:
+        redact(error.__cause__, secret)
     if len(secret) < _SHORTEST_KEY or not isinstance(error, openai.OpenAIError):
         return
     mask = f"****{secret[-4:]}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import traceback
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -331,7 +332,8 @@ def test_echoed_key_is_masked(driver: Driver, status: int) -> None:
         driver.create(driver.client(base_url=server.url, api_key=key, max_retries=0))
 
     error = caught.value
-    assert key not in "".join((str(error), repr(error), error.message, json.dumps(error.body), repr(error.args)))
+    shown = (str(error), repr(error), error.message, json.dumps(error.body), repr(error.args))
+    assert key not in "".join((*shown, *traceback.format_exception(error)))
 
 
 def test_echoed_key_in_an_answer_is_masked(driver: Driver) -> None:

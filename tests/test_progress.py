@@ -322,7 +322,6 @@ STATES = {
     "done": ([chunk("a", finish="stop"), DONE], (True, True, "stop", True)),
     "thought only": ([chunk(reasoning_content="a"), chunk(finish="stop")], (True, False, "stop", False)),
     "empty infill": ([{"choices": [{"text": "", "index": 0, "finish_reason": "stop"}]}], (False, False, "stop", False)),
-    "another choice": ([chunk("a", index=1, finish="stop")], (True, True, None, False)),
     "usage without choices": ([{"choices": [], "usage": {}}], (False, False, None, False)),
     "choices null": ([{"choices": None}], (False, False, None, False)),
     "delta null": ([{"choices": [{"index": 0, "delta": None, "finish_reason": None}]}], (False, False, None, False)),

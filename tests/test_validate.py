@@ -208,7 +208,7 @@ RECURSIVE["self"] = RECURSIVE
         ({"a": float("nan")}, "a"),
         ({"a": b"x"}, "a"),
         ({"a": RECURSIVE}, "a"),
-        ({"a": None, "b": "\ud83d", "c": [1.5, {"d": True}]}, None),
+        ({"a": None, "b": "\ud83d", "c": [1.5, {"d": True}]}, "b"),
         ({}, None),
     ],
 )

@@ -169,8 +169,14 @@ class _LoopTransport(httpx2.AsyncBaseTransport):
         loop = _running()
         with self._lock:
             if loop not in self._by_loop:
+                self._forget_ended()
                 self._by_loop[loop] = self._make()
             return self._by_loop[loop]
+
+    def _forget_ended(self) -> None:
+        # A transport leads to its loop, so the weak keys alone would never let go.
+        for loop in [loop for loop in self._by_loop if getattr(loop, "is_closed", bool)()]:
+            del self._by_loop[loop]
 
 
 def _running() -> Any:

@@ -13,7 +13,7 @@ import httpx2
 import openai
 
 from deepseek_sdk._wire.alarm import AsyncAlarm, DeadlineReached, make_alarm
-from deepseek_sdk._wire.thread import Alarm, Bounded, CancelToken
+from deepseek_sdk._wire.thread import Alarm, Bounded, CancelToken, abort_socket
 from deepseek_sdk._wire.watchdog import Watch
 
 if TYPE_CHECKING:
@@ -36,8 +36,6 @@ class ConnectionLost(Exception):  # noqa: N818  a signal between two modules
 
 def _lost(error: Exception) -> Exception:
     # By name: a caller's client may be of httpx as well as of httpx2.
-    if isinstance(error, DeadlineReached):
-        return error
     is_timeout = any(kind.__name__ == "TimeoutException" for kind in type(error).__mro__)
     return DeadlineReached() if is_timeout else ConnectionLost(str(error) or type(error).__name__)
 
@@ -55,6 +53,8 @@ def _with_read_timeout(client: openai.OpenAI, options: FinalRequestOptions, unti
 
 def _settle(outcome: bytes | Exception | None) -> bytes | None:
     """Give what `ordinary()` or a read left."""
+    if isinstance(outcome, DeadlineReached):
+        raise outcome
     if isinstance(outcome, Exception):
         raise _lost(outcome) from outcome
     return outcome
@@ -152,6 +152,8 @@ class SyncUpstream:
             What was accepted; what was not is what `read()` gives next.
         """
         chunks, connection, now = self._chunks, self._connection, time.monotonic
+        is_watched = isinstance(connection, Watch)
+        clock.resume(now())
         while True:
             connection.until = clock.at
             try:
@@ -159,13 +161,17 @@ class SyncUpstream:
             except Exception as error:  # noqa: BLE001  read() raises it
                 self._ahead.append(error)
                 return
+            if is_watched or chunk is None:
+                connection.until = inf
+                self._is_over = chunk is None
             if chunk is None or not accepts(chunk):
                 self._ahead.append(chunk)
                 return
-            at = now() + clock.stall
-            # Not min(): a call would cost a tenth of what a token may.
-            clock.at = at if at < clock.total_at else clock.total_at  # noqa: FURB136
             yield chunk
+            # After the caller's turn, which is not the server's time. Not min(): a call would cost a tenth of what a
+            # token may.
+            at = now() + clock.stall
+            clock.at = at if at < clock.total_at else clock.total_at  # noqa: FURB136
 
     async def close(self, *, is_done: bool) -> None:
         """
@@ -179,8 +185,12 @@ class SyncUpstream:
         self.abort()
 
     def abort(self) -> None:
-        """Close the connection at once, from any thread."""
+        """Close the connection at once, from any thread; one that reads from it is woken."""
         self._connection.until = inf
+        stream = self.response.extensions.get("network_stream")
+        # HTTP/2 has other calls on the same socket.
+        if stream is not None and not self._is_over and self.response.http_version == "HTTP/1.1":
+            abort_socket(stream)
         self.response.close()
         if isinstance(self._connection, Watch):
             self._watchdog.remove(self._connection)
@@ -193,6 +203,8 @@ class SyncUpstream:
             chunk = next(self._chunks, None)
         except Exception as error:  # noqa: BLE001  _settle() raises what it means
             return self._settle(error)
+        finally:
+            self._connection.until = inf
         self._is_over = chunk is None
         return self._settle(chunk)
 
@@ -221,6 +233,7 @@ class AsyncUpstream:
         self.response = response
         self._alarm = alarm
         self._is_over = False
+        self._has_passed = False
         self._ahead: list[bytes | Exception | None] = []
         self._chunks: AsyncIterator[bytes] = aiter(_body(response))
 
@@ -289,6 +302,12 @@ class AsyncUpstream:
         Returns:
             What was accepted, or None; then `read()` gives what was not.
         """
+        # The time since the last chunk was the caller's.
+        if self._has_passed:
+            clock.progress(time.monotonic())
+        else:
+            clock.resume(time.monotonic())
+        self._has_passed = False
         try:
             chunk = await self._alarm.guard(self._chunks.__anext__(), clock.at)
         except StopAsyncIteration:
@@ -299,7 +318,7 @@ class AsyncUpstream:
         if chunk is None or not accepts(chunk):
             self._ahead.append(chunk)
             return None
-        clock.progress(time.monotonic())
+        self._has_passed = True
         return chunk
 
     async def close(self, *, is_done: bool) -> None:
@@ -318,6 +337,8 @@ class AsyncUpstream:
 
     def abort(self) -> None:
         """Close the connection from any thread, as soon as its event loop gets to it."""
+        if self.response.is_closed:
+            return
         self._alarm.call_soon(partial(self.close, is_done=False))
 
     async def _drain(self) -> None:

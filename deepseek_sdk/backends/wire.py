@@ -147,12 +147,15 @@ async def answer(call: Call) -> Reply:
             return await answer(call)
         explained = _explain(call, endpoint, clock, error)
         call.record.settle(attempt, None, call.io.now(), explained)
-        raise explained from (error if explained is not error else error.__cause__)
+        # openai's own error is left out: it says the same, and may hold the key that the server repeats.
+        raise explained from error.__cause__
     except BaseException as error:
         call.record.settle(attempt, None, call.io.now(), error)
         raise
     call.record.headers = upstream.response.headers
-    return Reply(call, _WireSource(upstream, call.io.now), clock, attempt)
+    source = _WireSource(upstream, call.io.now)
+    call.opened.append(source)
+    return Reply(call, source, clock, attempt)
 
 
 def _explain(call: Call, endpoint: Endpoint, clock: Clock, error: Exception) -> Exception:

@@ -1,0 +1,184 @@
+"""Toy stages over real sockets: what later stages are built from holds where it counts, in both colours."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+import time
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+import openai
+import pytest
+
+from deepseek_sdk import Deadlines
+from deepseek_sdk._pipeline import compose
+from deepseek_sdk.backends.wire import answer as ask_endpoint
+from deepseek_sdk.errors import StallTimeout, StreamInterruptedError
+from deepseek_sdk.stages.retry import Retry
+from tests.raw_server import (
+    DONE,
+    FINISH,
+    ROLE,
+    RawServer,
+    answer,
+    delta,
+    silence,
+    stream,
+    without_certificates,  # noqa: F401  a fixture
+)
+
+if TYPE_CHECKING:
+    from deepseek_sdk._call import Call
+    from deepseek_sdk._io import IO
+    from deepseek_sdk._pipeline import Proceed, Stage
+    from deepseek_sdk._reply import Reply
+    from tests.conftest import Driver
+
+WAYS = ["streamed", "folded", "direct"]
+
+
+def with_stages(client: Any, *stages: Stage) -> Any:
+    """Give a client a chain of its own."""
+    client._heritage.family.proceed = compose(stages, ask_endpoint)
+    return client
+
+
+def text_of(driver: Driver, client: Any, way: str) -> str:
+    """Make a call and read its answer."""
+    if way == "streamed":
+        return driver.stream_text(driver.create(client, stream=True))
+    plain = {"folded": "stream", "direct": "direct"}[way]
+    return str(driver.create(client.with_options(plain=plain)).choices[0].message.content)
+
+
+class Hedge:
+    """Asks twice at once and takes the first answer."""
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Race two attempts."""
+
+        async def attempt(io: IO, after: float) -> Reply:
+            await io.sleep(after)
+            return await proceed(call.replace(io=io))
+
+        async def discard(reply: Reply) -> None:
+            await reply.close()
+
+        _, reply = await call.io.race(partial(attempt, after=0.0), partial(attempt, after=0.05), discard=discard)
+        return reply
+
+
+@pytest.mark.parametrize("way", ["streamed", "folded"])
+def test_the_winner_of_a_race_keeps_its_connection(driver: Driver, way: str) -> None:
+    """The attempt that answers first is read to its end; the silent one is ended, and its server sees that."""
+    with RawServer(
+        silence, stream(ROLE, delta(content="Hi"), delta(content=" you"), FINISH, DONE, pause=0.02)
+    ) as server:
+        client = with_stages(driver.client(base_url=server.url, max_retries=0), Hedge(), Retry())
+
+        assert "Hi you" == text_of(driver, client, way)
+        assert server.wait_for_abort()
+        assert 2 == len(server.requests)
+
+
+class Raising:
+    """Fails after the server has accepted the request."""
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Open an answer and drop it."""
+        await proceed(call)
+        raise ValueError("a mistake in a stage")
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_a_stage_that_raises_leaves_no_connection(driver: Driver, is_stream: bool) -> None:  # noqa: FBT001
+    """What was opened before is closed."""
+    with RawServer(stream(ROLE, end="hold")) as server:
+        client = with_stages(driver.client(base_url=server.url, plain="stream"), Raising())
+        with pytest.raises(ValueError, match="a mistake"):
+            driver.create(client, stream=is_stream)
+        if driver.is_async:
+            driver.call(asyncio.sleep, 0.05)  # the loop closes what was opened when it next runs
+
+        assert server.wait_for_abort()
+
+
+def test_a_hook_that_raises_takes_nothing_away(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:
+    """The answer and the other hooks come as if nothing had happened; the mistake is logged."""
+    seen: list[str] = []
+
+    class Hooking:
+        async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+            """Leave two hooks."""
+            reply = await proceed(call)
+            reply.on_end(lambda ending, _: {}[ending])
+            reply.on_end(lambda ending, _: seen.append(ending))
+            return reply
+
+    with RawServer(stream(*answer("Hi"))) as server:
+        client = with_stages(driver.client(base_url=server.url), Hooking())
+
+        assert "Hi" == text_of(driver, client, "streamed")
+
+    assert ["complete"] == seen
+    assert "a hook failed" in caplog.text
+
+
+@pytest.mark.parametrize("way", ["streamed", "folded"])
+@pytest.mark.parametrize("ending", [[DONE], []], ids=["done", "eof"])
+def test_every_choice_must_finish(driver: Driver, way: str, ending: list[bytes]) -> None:
+    """An answer of several choices is complete when all of them are, not when the first is."""
+    first = delta(content="A")
+    second = delta(content="B-begin").replace(b'"index":0', b'"index":1').replace(b'"index": 0', b'"index": 1')
+
+    assert second != delta(content="B-begin")
+    with RawServer(stream(ROLE, first, second, FINISH, *ending)) as server:
+        client = driver.client(base_url=server.url, max_retries=0)
+        with pytest.raises(StreamInterruptedError):
+            text_of(driver, client, way)
+
+
+@pytest.mark.parametrize("is_ours", [True, False], ids=["our client", "a client of the caller's"])
+def test_the_callers_own_time_is_not_the_servers(driver: Driver, is_ours: bool) -> None:  # noqa: FBT001
+    """A consumer that takes longer than the stall limit over a chunk is not told that the server stalled."""
+    own: dict[str, Any] = (
+        {} if is_ours else {"http_client": httpx2.AsyncClient() if driver.is_async else httpx2.Client()}
+    )
+    pieces = [ROLE, *(delta(content=str(n)) for n in range(4)), FINISH, DONE]
+    with RawServer(stream(*pieces, pause=0.05)) as server:
+        client = driver.client(base_url=server.url, deadlines=Deadlines(stall=0.2), max_retries=0, **own)
+        text = ""
+        for part in driver.iterate(driver.create(client, stream=True)):
+            text += part.choices[0].delta.content or ""
+            time.sleep(0.25)
+
+    assert "0123" == text
+
+
+def test_heartbeats_do_not_put_the_stall_clock_off(driver: Driver) -> None:
+    """Events that carry nothing of the answer are no progress."""
+    beat = b'data: {"object":"chat.completion.chunk","choices":[]}\n\n'
+    with RawServer(stream(ROLE, delta(content="Hi"), *([beat] * 60), end="hold", pause=0.03)) as server:
+        client = driver.client(base_url=server.url, deadlines=Deadlines(stall=0.3), max_retries=0)
+        began = time.monotonic()
+        with pytest.raises(StallTimeout):
+            driver.stream_text(driver.create(client, stream=True))
+
+    assert time.monotonic() - began < 1.2
+
+
+def test_a_stream_closed_elsewhere_does_not_end_well(driver: Driver) -> None:
+    """A reader whose stream is closed by another thread is woken and told that the answer is not complete."""
+    if driver.is_async:
+        pytest.skip("one event loop has one reader of a stream")
+    with RawServer(stream(ROLE, delta(content="Hi"), end="hold")) as server:
+        answer_stream = driver.create(driver.client(base_url=server.url, max_retries=0), stream=True)
+        timer = threading.Timer(0.15, answer_stream.response.close)
+        timer.start()
+        with pytest.raises(openai.APIConnectionError):
+            driver.stream_text(answer_stream)
+        timer.join()
+    gc.collect()
