@@ -263,7 +263,7 @@ class Reply:
 
     async def close(self) -> None:
         """Let go: at the end, keeping the connection for the next call; before it, telling the server to stop."""
-        self._is_abandoned = not (self._is_ended or self.progress.has_ended)
+        self._is_abandoned = self._is_abandoned or not (self._is_ended or self.progress.has_ended)
         try:
             await self.source.close(is_done=self.progress.is_done)
         finally:
