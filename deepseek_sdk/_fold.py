@@ -50,7 +50,7 @@ class Fold:
         """
         choices = [_joined(self._choices[index]) for index in sorted(self._choices)]
         for choice in choices:
-            # A stream says null where a plain answer says "" (deepseek_api: a pure tool-call turn has content "").
+            # A stream says null where a plain answer says "" (DeepSeek's tool-calls guide: content is "" beside calls).
             if "message" in choice and choice["message"]["content"] is None:
                 choice["message"]["content"] = ""
         answer = {**self._answer, "choices": choices}
