@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from tests.raw_server import Exchange, Script
 
 LIMIT = 0.12
-# The promise is 50 ms; a test machine runs other tests meanwhile.
-LATE = 0.25
+# The promise is 50 ms, and tests.bench.clocks measures it; a test machine may do other things meanwhile.
+LATE = 0.7
 BEAT = 0.02
 THINKING = delta(content=None, reasoning_content="hm ")
 CALLING = delta(

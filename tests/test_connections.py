@@ -120,7 +120,7 @@ def test_held_after_done(driver: Driver) -> None:
         elapsed = time.monotonic() - started
 
     assert ["Hi", "Hi"] == texts
-    assert elapsed < 0.45
+    assert elapsed < 1.2
 
 
 def test_raw_streaming_response_shares_a_connection(driver: Driver) -> None:
@@ -363,7 +363,7 @@ def test_clocks_through_a_proxy(driver: Driver, monkeypatch: pytest.MonkeyPatch)
             driver.create(client)
         elapsed = time.monotonic() - started
 
-    assert 0.1 <= elapsed < 0.35
+    assert 0.1 <= elapsed < 0.8
 
 
 # Attempts.
@@ -475,7 +475,7 @@ def test_waits_as_asked(driver: Driver, header: str) -> None:
         driver.create(driver.client(base_url=server.url, max_retries=1))
         elapsed = time.monotonic() - started
 
-    assert 0.15 <= elapsed < 0.5
+    assert 0.15 <= elapsed < 1
 
 
 def test_too_long_a_wait(driver: Driver) -> None:

@@ -161,13 +161,13 @@ def test_the_callers_own_time_is_not_the_servers(driver: Driver, is_ours: bool) 
 def test_heartbeats_do_not_put_the_stall_clock_off(driver: Driver) -> None:
     """Events that carry nothing of the answer are no progress."""
     beat = b'data: {"object":"chat.completion.chunk","choices":[]}\n\n'
-    with RawServer(stream(ROLE, delta(content="Hi"), *([beat] * 60), end="hold", pause=0.03)) as server:
+    with RawServer(stream(ROLE, delta(content="Hi"), *([beat] * 200), end="hold", pause=0.03)) as server:
         client = driver.client(base_url=server.url, deadlines=Deadlines(stall=0.3), max_retries=0)
         began = time.monotonic()
         with pytest.raises(StallTimeout):
             driver.stream_text(driver.create(client, stream=True))
 
-    assert time.monotonic() - began < 1.2
+    assert time.monotonic() - began < 3
 
 
 def test_a_stream_closed_elsewhere_does_not_end_well(driver: Driver) -> None:

@@ -109,7 +109,7 @@ def test_missing_done_is_not_waited_for(driver: Driver, way: str) -> None:
         elapsed = time.monotonic() - started
 
     assert TEXT == text
-    assert elapsed < 0.6
+    assert elapsed < 1.5
 
 
 @pytest.mark.parametrize("way", WAYS)

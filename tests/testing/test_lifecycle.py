@@ -53,14 +53,14 @@ def test_stopping_leaves_nothing(vocabulary: Vocabulary) -> None:
 
 
 def test_starting_takes_no_time(vocabulary: Vocabulary) -> None:
-    """Once its packages are loaded, an emulator starts and stops in well under half a second."""
+    """Once its packages are loaded, an emulator starts and stops in well under a second and a half."""
     with Emulator(vocabulary=vocabulary):
         pass
     began = time.monotonic()
     with Emulator(vocabulary=vocabulary) as emulator:
         assert emulator.url.startswith("http://127.0.0.1:")
 
-    assert time.monotonic() - began < 0.5
+    assert time.monotonic() - began < 1.5
 
 
 def test_a_later_start_takes_the_same_port(serve: Serve) -> None:

@@ -57,7 +57,7 @@ def test_first_token(emulator: StartEmulator, fault: Fault, expected: type[Excep
             with pytest.raises(expected):
                 await client.chat.completions.create(**ASKED)
 
-            assert 0.2 <= time.monotonic() - began < 0.45
+            assert 0.2 <= time.monotonic() - began < 1
 
     trio.run(main)
 
