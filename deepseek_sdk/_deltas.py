@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Normaliser", "check_index"]
+__all__ = ["Normaliser", "check_index", "check_text"]
 
 # A place in a list is made for every index up to the one that is named.
 _MOST = 1024
@@ -33,6 +33,26 @@ def check_index(index: object) -> int:
         message = f"{index!r} is no index"
         raise TypeError(message)
     return index
+
+
+def check_text(key: str, value: object) -> str:
+    """
+    Check a piece of text.
+
+    Args:
+        key: What it is a piece of.
+        value: What the server sent.
+
+    Returns:
+        It.
+
+    Raises:
+        TypeError: It is no text.
+    """
+    if not isinstance(value, str):
+        message = f"{key} is a string, not {type(value).__name__}"
+        raise TypeError(message)
+    return value
 
 
 class Normaliser:

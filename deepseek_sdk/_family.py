@@ -14,7 +14,7 @@ from deepseek_sdk._io import AsyncIO, Background, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._record import Record
 from deepseek_sdk._validate import check_timeout, request_problem
-from deepseek_sdk._wire import Watchdog, stub_response
+from deepseek_sdk._wire import Watchdog, stub_response, timeout_of
 from deepseek_sdk.backends.wire import Endpoint, StreamSupport, answer
 from deepseek_sdk.errors import ConfigurationError, InvalidRequestError
 from deepseek_sdk.stages import default_stages
@@ -137,7 +137,7 @@ def _limits(
     *,
     is_direct: bool,
 ) -> Limits:
-    timeout: Any = client.timeout if isinstance(options.timeout, openai.NotGiven) else options.timeout
+    timeout = timeout_of(client, options)
     read = getattr(timeout, "read", timeout)
     return effective_limits(
         chosen.deadlines, read_timeout=read, is_direct=is_direct, is_thinking=is_thinking(body), can_move_on=False

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk._deltas import check_text
+
 if TYPE_CHECKING:
     from deepseek_sdk._sse import Event
 
@@ -118,13 +120,11 @@ def _add_delta(message: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def _add_text(target: dict[str, Any], key: str, text: object) -> None:
-    if not isinstance(text, str):
-        message = f"{key} is a string, not {type(text).__name__}"
-        raise TypeError(message)
+    piece = check_text(key, text)
     if isinstance(target.get(key), _Text):
-        target[key].append(text)
+        target[key].append(piece)
     else:
-        target[key] = _Text([text])
+        target[key] = _Text([piece])
 
 
 def _add_tool_calls(message: dict[str, Any], fragments: Any) -> None:

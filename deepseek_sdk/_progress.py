@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import jiter
 
-from deepseek_sdk._deltas import Normaliser, check_index
+from deepseek_sdk._deltas import Normaliser, check_index, check_text
 from deepseek_sdk._sse import encode
 from deepseek_sdk.errors import (
     EmptyAnswerError,
@@ -356,8 +356,7 @@ class Progress:
     def _remember(self, message: dict[str, Any]) -> None:
         for key in _CHANNELS:
             if message.get(key):
-                _check_text(message[key])
-                self._texts[key] += json.dumps(message[key])[1:-1].encode()
+                self._texts[key] += json.dumps(check_text(key, message[key]))[1:-1].encode()
         for position, fragment in enumerate(message.get("tool_calls") or ()):
             self._remember_call(check_index(fragment.get("index", position)), fragment)
 
@@ -410,12 +409,6 @@ def _beginning(data: bytes) -> dict[str, Any] | None:
     message = choice.get("message", choice) if isinstance(choice, dict) else None
     texts = message if isinstance(message, dict) else {}
     return {key: text for key, text in texts.items() if key in _CHANNELS and isinstance(text, str)}
-
-
-def _check_text(value: object) -> None:
-    if not isinstance(value, str):
-        message = f"a text is a string, not {type(value).__name__}"
-        raise TypeError(message)
 
 
 def _text(body: bytearray) -> str:

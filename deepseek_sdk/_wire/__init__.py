@@ -16,7 +16,7 @@ from deepseek_sdk._wire.response import (
     with_connect_timeout,
 )
 from deepseek_sdk._wire.thread import CancelToken
-from deepseek_sdk._wire.upstream import AsyncUpstream, ConnectionLost, SyncUpstream, Upstream
+from deepseek_sdk._wire.upstream import AsyncUpstream, ConnectionLost, SyncUpstream, Upstream, timeout_of
 from deepseek_sdk._wire.watchdog import Watchdog
 
 __all__ = [
@@ -34,6 +34,7 @@ __all__ = [
     "stream_response",
     "stub_request",
     "stub_response",
+    "timeout_of",
     "whole_response",
     "with_connect_timeout",
 ]

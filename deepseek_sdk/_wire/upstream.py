@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._clock import Clock
     from deepseek_sdk._wire.watchdog import Watchdog
 
-__all__ = ["AsyncUpstream", "ConnectionLost", "SyncUpstream", "Upstream"]
+__all__ = ["AsyncUpstream", "ConnectionLost", "SyncUpstream", "Upstream", "timeout_of"]
 
 # A connection can be used again only when its response was read to the end; waiting for that end is worth this much.
 DRAIN_S = 0.05
@@ -40,9 +40,23 @@ def _lost(error: Exception) -> Exception:
     return DeadlineReached() if is_timeout else ConnectionLost(str(error) or type(error).__name__)
 
 
+def timeout_of(client: openai.OpenAI | openai.AsyncOpenAI, options: FinalRequestOptions) -> Any:
+    """
+    Tell openai's timeout of a request.
+
+    Args:
+        client: The client that sends it.
+        options: The request.
+
+    Returns:
+        That of the request, else of the client: a number of seconds, None, or one for each part.
+    """
+    return client.timeout if isinstance(options.timeout, openai.NotGiven) else options.timeout
+
+
 def _with_read_timeout(client: openai.OpenAI, options: FinalRequestOptions, until: float) -> FinalRequestOptions:
     """Let a client that is not ours give up by itself while it waits for headers: no socket can be seen until then."""
-    timeout: Any = client.timeout if isinstance(options.timeout, openai.NotGiven) else options.timeout
+    timeout = timeout_of(client, options)
     read, left = getattr(timeout, "read", timeout), max(until - time.monotonic(), 0.001)
     if left == inf or (read is not None and read <= left + 0.001):
         return options

@@ -14,7 +14,7 @@ from deepseek_sdk._headers import without_own
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, Framer
 from deepseek_sdk._validate import unsendable_field
-from deepseek_sdk._wire import DeadlineReached, stub_request, stub_response, with_connect_timeout
+from deepseek_sdk._wire import DeadlineReached, stub_request, stub_response, timeout_of, with_connect_timeout
 from deepseek_sdk.backends.deepseek import request_url
 from deepseek_sdk.errors import InvalidRequestError, refine
 
@@ -111,8 +111,7 @@ class Endpoint:
         connect = call.options.deadlines.connect
         if isinstance(connect, Unset):
             return self.options.timeout
-        given = self.client.timeout if isinstance(self.options.timeout, openai.NotGiven) else self.options.timeout
-        return with_connect_timeout(given, connect)
+        return with_connect_timeout(timeout_of(self.client, self.options), connect)
 
     def _body(self, call: Call) -> dict[str, Any]:
         if call.is_stream or call.is_direct or not self.support.can_stream:
