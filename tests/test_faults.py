@@ -113,7 +113,7 @@ def ask(driver: Driver, client: Any, way: str) -> str:
 def client_for(driver: Driver, way: str, url: str, *, is_hurried: bool) -> Any:
     """Make a client without retries, and with short clocks for what would never end."""
     plain = {"streamed": "auto", "folded": "stream", "direct": "direct"}[way]
-    seconds = 0.12 if is_hurried else 10
+    seconds = 0.4 if is_hurried else 10
     deadlines = Deadlines(first_token=seconds, stall=seconds, total=seconds if way == "direct" else None)
     return driver.client(base_url=url, plain=plain, deadlines=deadlines, max_retries=0)
 
