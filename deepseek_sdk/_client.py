@@ -1,4 +1,4 @@
-"""The seam: openai's clients with `request()` overridden, and nothing else of what they do."""
+"""The seam: openai's clients with `request()` overridden, and nothing else of what a call does."""
 
 from __future__ import annotations
 
@@ -50,6 +50,12 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
             raise
         return attached(answer, call.record)
 
+    @override
+    def close(self) -> None:
+        """Close every connection and end what goes on in the background; the client cannot be used after that."""
+        finish(self._heritage.family.close(self))
+        super().close()
+
 
 class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
     """
@@ -80,3 +86,15 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
             call.fail(error)
             raise
         return attached(answer, call.record)
+
+    @override
+    async def close(self) -> None:
+        """
+        Close every connection, on every event loop, and end what goes on in the background.
+
+        The client cannot be used after that.
+        """
+        await self._heritage.family.close(self)
+        await super().close()
+
+    aclose = close

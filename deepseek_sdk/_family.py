@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
+from deepseek_sdk._background import Background
 from deepseek_sdk._call import Call, CallOptions, current_options
 from deepseek_sdk._clock import UNSET, Limits, effective_limits, is_thinking
 from deepseek_sdk._headers import options_in
-from deepseek_sdk._io import AsyncIO, Background, SyncIO
+from deepseek_sdk._io import AsyncIO, SyncIO
 from deepseek_sdk._pipeline import compose
+from deepseek_sdk._process import PerProcess
 from deepseek_sdk._record import Record
 from deepseek_sdk._validate import check_timeout, request_problem
 from deepseek_sdk._wire import Watchdog, stub_response, timeout_of
@@ -20,20 +22,30 @@ from deepseek_sdk.errors import ConfigurationError, InvalidRequestError
 from deepseek_sdk.stages import default_stages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from openai._models import FinalRequestOptions
+
+    from deepseek_sdk._pipeline import Stage
+    from deepseek_sdk.backends.base import Backend
 
 __all__ = ["Family"]
 
 
 class Family:
-    """Shared by a client and every child that `with_options()` makes of it."""
+    """
+    Shared by a client and every child that `with_options()` makes of it.
 
-    def __init__(self) -> None:
-        self.background = Background()
-        self.watchdog = Watchdog()
-        self.proceed = compose(default_stages(), answer)
+    Attributes:
+        proceed: The pipeline, the backend at its end.
+        has_backend: Calls are answered by something else than the client's endpoint.
+    """
+
+    def __init__(self, stages: Sequence[Stage] | None = None, backend: Backend | None = None) -> None:
+        self._background = PerProcess(Background)
+        self._watchdog = PerProcess(Watchdog)
+        self.has_backend = backend is not None
+        self.proceed = compose(default_stages() if stages is None else stages, backend or answer)
 
     def admit(
         self,
@@ -84,9 +96,20 @@ class Family:
             max_retries=options.get_max_retries(client.max_retries),
         )
 
+    async def close(self, client: openai.OpenAI | openai.AsyncOpenAI) -> None:
+        """
+        End what goes on in the background.
+
+        Args:
+            client: The client that is closed.
+        """
+        if (background := self._background.made()) is not None:
+            await background.close(self._io(client))
+
     def _io(self, client: openai.OpenAI | openai.AsyncOpenAI) -> SyncIO | AsyncIO:
+        background = self._background.get()
         is_sync = isinstance(client, openai.OpenAI)
-        return SyncIO(self.background, self.watchdog) if is_sync else AsyncIO(self.background)
+        return SyncIO(background, self._watchdog.get()) if is_sync else AsyncIO(background)
 
 
 def _body_of(options: FinalRequestOptions) -> Any:

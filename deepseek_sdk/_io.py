@@ -16,13 +16,15 @@ import anyio
 import sniffio
 
 from deepseek_sdk._finish import finish
-from deepseek_sdk._wire import AsyncUpstream, CancelToken, SyncUpstream, Upstream, Watchdog
+from deepseek_sdk._wire import AsyncUpstream, CancelToken, SyncUpstream, Upstream, Watchdog, make_alarm
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from concurrent.futures import Future
 
-__all__ = ["IO", "AsyncIO", "Background", "Branch", "SyncIO"]
+    from deepseek_sdk._background import Background, Ticket
+
+__all__ = ["IO", "AsyncIO", "Branch", "SyncIO"]
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -97,51 +99,6 @@ class IO(Protocol):
         ...
 
 
-class Background:
-    """Counts and holds background work, at most *limit* at a time, shared by a client and its children."""
-
-    def __init__(self, limit: int = 64) -> None:
-        self._limit = limit
-        self._running: dict[object, object] = {}
-        self._lock = threading.Lock()
-
-    def admit(self) -> object | None:
-        """
-        Ask for a place.
-
-        Returns:
-            A ticket for it, or None where there is none.
-        """
-        with self._lock:
-            if len(self._running) >= self._limit:
-                return None
-            ticket = object()
-            self._running[ticket] = None
-            return ticket
-
-    def hold(self, ticket: object, work: object) -> None:
-        """
-        Keep work alive: asyncio has only weak references to its tasks.
-
-        Args:
-            ticket: Its place.
-            work: What runs there.
-        """
-        with self._lock:
-            if ticket in self._running:
-                self._running[ticket] = work
-
-    def leave(self, ticket: object) -> None:
-        """
-        Give a place back.
-
-        Args:
-            ticket: It.
-        """
-        with self._lock:
-            self._running.pop(ticket, None)
-
-
 class SyncIO:
     """The sync colour: everything happens on the caller's thread."""
 
@@ -185,8 +142,9 @@ class SyncIO:
         ticket = self._background.admit()
         if ticket is None:
             return False
-        io = SyncIO(self._background, self._watchdog)
-        work = _settled(self._background, ticket, branch, io)
+        token = CancelToken()
+        self._background.hold(ticket, token)
+        work = _settled(self._background, ticket, branch, SyncIO(self._background, self._watchdog, token))
         run = contextvars.copy_context().run
         try:
             threading.Thread(target=run, args=(finish, work), name="deepseek-sdk-work", daemon=True).start()
@@ -290,9 +248,11 @@ class _ThreadRace(Generic[T]):
                     finish(_awaited(self._discard(value)))  # type: ignore[arg-type]
 
 
-async def _settled(background: Background, ticket: object, branch: Branch[None], io: IO) -> None:
+async def _settled(background: Background, ticket: Ticket, branch: Branch[None], io: IO) -> None:
     try:
         await branch(io)
+    except concurrent.futures.CancelledError:
+        _log.debug("background work was cancelled")
     except Exception:  # noqa: BLE001  nobody waits for it
         _log.warning("background work failed", exc_info=True)
     finally:
@@ -344,7 +304,7 @@ class AsyncIO:
         ticket = self._background.admit()
         if ticket is None:
             return False
-        self._background.hold(ticket, _start_detached(_settled(self._background, ticket, branch, self)))
+        self._background.hold(ticket, _Detached(_settled(self._background, ticket, branch, self)))
         return True
 
     async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
@@ -401,6 +361,25 @@ def _wake(call_soon: Callable[[Callable[[], None]], object], callback: Callable[
     # The loop may be gone by the time the future is done: then nobody waits.
     with contextlib.suppress(RuntimeError):
         call_soon(callback)
+
+
+class _Detached:
+    """Work on an event loop that any thread may cancel."""
+
+    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
+        self._alarm = make_alarm()
+        self._scope = anyio.CancelScope()
+        self._task = _start_detached(self._run(work))
+
+    def cancel(self) -> None:
+        self._alarm.call_soon(self._cancel)
+
+    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+        with self._scope:
+            await work
+
+    async def _cancel(self) -> None:
+        self._scope.cancel()
 
 
 def _start_detached(work: Coroutine[Any, Any, None]) -> object:

@@ -14,22 +14,25 @@ from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._family import Family
 from deepseek_sdk._headers import raw_mode
 from deepseek_sdk._report import attached
-from deepseek_sdk._validate import check_api_key, check_base_url, check_timeout
+from deepseek_sdk._validate import check_api_key, check_base_url, check_stages, check_timeout
 from deepseek_sdk._version import __version__
 from deepseek_sdk._wire import default_http_client, stream_response, whole_response
+from deepseek_sdk.backends.base import load_backend
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from openai._models import FinalRequestOptions
 
     from deepseek_sdk._call import Call, Plain, Priority
     from deepseek_sdk._openai_options import CopyOptions, OpenAIOptions
+    from deepseek_sdk._pipeline import Stage
     from deepseek_sdk._record import Record
     from deepseek_sdk._reply import Reply
+    from deepseek_sdk.backends.base import Backend
 
 __all__ = ["DEFAULT_BASE_URL", "Heritage", "Shared"]
 
@@ -54,6 +57,7 @@ class Shared:
     _heritage: Heritage
 
     if TYPE_CHECKING:
+        api_key: str
         base_url: Any
         max_retries: int
 
@@ -67,6 +71,8 @@ class Shared:
         plain: Plain | Unset = UNSET,
         session_id: str | Unset | None = UNSET,
         priority: Priority | Unset | None = UNSET,
+        stages: Sequence[Stage] | None = None,
+        backend: str | Backend | None = None,
         _heritage: Heritage | None = None,
         **openai_options: Unpack[OpenAIOptions],
     ) -> None:
@@ -82,16 +88,22 @@ class Shared:
             plain: How plain calls are read upstream: "auto" (the default), "stream" or "direct".
             session_id: The conversation the calls belong to.
             priority: "realtime" or "batch".
+            stages: The whole pipeline, outermost first, in place of `stages.default_stages()`.
+            backend: What answers chat completions and completions in place of the endpoint, or the name of an
+                installed one. No key is needed then.
             **openai_options: Every other keyword of openai's client.
 
         Raises:
             ConfigurationError: An argument cannot be used; the message names it.
         """
         own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
+        heritage = _heritage or Heritage(family=_family(stages, backend), own=own, support=StreamSupport())
+        if heritage.family.has_backend:
+            openai_options["_enforce_credentials"] = False
         arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options)}
         arguments["http_client"] = http_client or _default_http_client(self, openai_options)
         super().__init__(**arguments)
-        self._heritage = _heritage or Heritage(family=Family(), own=own, support=StreamSupport())
+        self._heritage = heritage
         self._forget_openai_environment(openai_options)
 
     def _forget_openai_environment(self, openai_options: Mapping[str, Any]) -> None:
@@ -141,6 +153,8 @@ class Shared:
 
     def _at_home(self, options: FinalRequestOptions) -> FinalRequestOptions:
         """Send account data to the root, wherever the base URL points."""
+        if self._heritage.family.has_backend and not self.api_key:
+            raise ConfigurationError(f"{options.url} asks the endpoint {self.base_url}, for which there is no key")
         url = request_url(self, options.url, None)
         return options if url == options.url else options.model_copy(update={"url": url})
 
@@ -173,6 +187,12 @@ def _reporting(options: FinalRequestOptions, record: Record) -> FinalRequestOpti
     parse = options.post_parser
     parser = attached if isinstance(parse, openai.NotGiven) else lambda answer, record: attached(parse(answer), record)
     return options.model_copy(update={"post_parser": partial(parser, record=record)})
+
+
+def _family(stages: Sequence[Stage] | None, backend: str | Backend | None) -> Family:
+    if stages is not None:
+        check_stages(stages)
+    return Family(stages, None if backend is None else load_backend(backend))
 
 
 def _own_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import openai
@@ -13,7 +13,7 @@ import openai
 from deepseek_sdk._wire import host_and_path
 from deepseek_sdk.errors import ConfigurationError
 
-__all__ = ["check_api_key", "check_base_url", "check_timeout", "request_problem", "unsendable_field"]
+__all__ = ["check_api_key", "check_base_url", "check_stages", "check_timeout", "request_problem", "unsendable_field"]
 
 _NUMBER: tuple[type, ...] = (int, float)
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
@@ -39,6 +39,23 @@ _ITEMS: dict[str, tuple[tuple[type, ...], str]] = {
     "stop": ((str,), "a string"),
     "tools": ((dict, Mapping), "a dictionary"),
 }
+
+
+def check_stages(stages: object) -> None:
+    """
+    Check a pipeline.
+
+    Args:
+        stages: It.
+
+    Raises:
+        ConfigurationError: It is no list of stages.
+    """
+    if not isinstance(stages, Sequence) or isinstance(stages, str):
+        raise ConfigurationError(f"stages must be a list of stages, not {type(stages).__name__}")
+    for index, stage in enumerate(stages):
+        if not callable(stage) or isinstance(stage, type):
+            raise ConfigurationError(f"stages[{index}] must be an object that answers calls, not {stage!r}")
 
 
 def check_api_key(api_key: object) -> None:

@@ -17,8 +17,9 @@ import openai
 import pytest
 from openai._models import FinalRequestOptions
 
+from deepseek_sdk._background import Background
 from deepseek_sdk._finish import finish
-from deepseek_sdk._io import IO, AsyncIO, Background, Branch, SyncIO
+from deepseek_sdk._io import IO, AsyncIO, Branch, SyncIO
 from deepseek_sdk._wire import RESPONSE, CancelToken, Watchdog, default_http_client
 from deepseek_sdk.backends.wire import Endpoint, StreamSupport
 from deepseek_sdk.testing.virtual import VirtualIO

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from deepseek_sdk._wire.alarm import DeadlineReached
+from deepseek_sdk._wire.alarm import DeadlineReached, make_alarm
 from deepseek_sdk._wire.response import (
     RAW_RESPONSE,
     RESPONSE,
@@ -31,6 +31,7 @@ __all__ = [
     "Watchdog",
     "default_http_client",
     "host_and_path",
+    "make_alarm",
     "stream_response",
     "stub_request",
     "stub_response",

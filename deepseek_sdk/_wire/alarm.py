@@ -47,6 +47,11 @@ class AsyncAlarm(Protocol):
         """Give the timer back."""
         ...
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the event loop of the alarm runs now."""
+        ...
+
     def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Let the event loop of the alarm run something, from any thread; nothing happens where the loop is gone."""
         ...
@@ -97,6 +102,10 @@ class _AsyncioAlarm:
             self._handle.cancel()
         self._handle, self._rings_at = None, inf
 
+    @property
+    def is_running(self) -> bool:
+        return self._loop.is_running()
+
     def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         if not self._loop.is_closed():
             # The loop may close in between; then there is nothing left to do.
@@ -137,6 +146,17 @@ class _AnyioAlarm:
 
     def stop(self) -> None:
         pass
+
+    @property
+    def is_running(self) -> bool:
+        import trio  # noqa: PLC0415  it is there, since it ran
+
+        token: Any = self._token.native_token
+        try:
+            token.run_sync_soon(bool)
+        except trio.RunFinishedError:
+            return False
+        return True
 
     def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         import trio  # noqa: PLC0415  it is there, since it runs

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
-import threading
+import os
+import socket
 import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-import anyio.lowlevel
 import httpcore2
 import httpx2
 import openai
 from typing_extensions import override
 
-from deepseek_sdk._wire.thread import Alarm, Bounded, shorten
+from deepseek_sdk._process import PerProcess
+from deepseek_sdk._wire.loops import LoopTransport
+from deepseek_sdk._wire.thread import Alarm, Bounded, abort_socket, shorten
 
 if TYPE_CHECKING:
     import ssl
@@ -30,6 +31,7 @@ class _Stream(httpcore2.NetworkStream, Bounded):
     def __init__(self, stream: httpcore2.NetworkStream, alarm: Alarm) -> None:
         self._stream = stream
         self._alarm = alarm
+        self._pid = os.getpid()
 
     def _limit(self, timeout: float | None) -> float | None:
         if self._alarm.token is not None:
@@ -46,6 +48,9 @@ class _Stream(httpcore2.NetworkStream, Bounded):
 
     @override
     def close(self) -> None:
+        # A thread that reads is woken, and the server learns of it though a forked child may hold the socket as well.
+        if os.getpid() == self._pid:
+            abort_socket(self._stream)
         self._stream.close()
 
     @override
@@ -60,9 +65,17 @@ class _Stream(httpcore2.NetworkStream, Bounded):
 
 
 class _Backend(httpcore2.NetworkBackend):
+    """
+    Opens connections that obey an alarm.
+
+    Attributes:
+        opened: Those that are still in use.
+    """
+
     def __init__(self, backend: httpcore2.NetworkBackend, alarm: Alarm) -> None:
         self._backend = backend
         self._alarm = alarm
+        self.opened: weakref.WeakSet[httpcore2.NetworkStream] = weakref.WeakSet()
 
     @override
     def connect_tcp(
@@ -74,14 +87,18 @@ class _Backend(httpcore2.NetworkBackend):
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore2.NetworkStream:
         limit = self._alarm.bound(timeout)
-        return _Stream(self._backend.connect_tcp(host, port, limit, local_address, socket_options), self._alarm)
+        return self._armed(self._backend.connect_tcp(host, port, limit, local_address, socket_options))
 
     @override
     def connect_unix_socket(
         self, path: str, timeout: float | None = None, socket_options: Iterable[Any] | None = None
     ) -> httpcore2.NetworkStream:
         limit = self._alarm.bound(timeout)
-        return _Stream(self._backend.connect_unix_socket(path, limit, socket_options), self._alarm)
+        return self._armed(self._backend.connect_unix_socket(path, limit, socket_options))
+
+    def _armed(self, stream: httpcore2.NetworkStream) -> httpcore2.NetworkStream:
+        self.opened.add(stream)
+        return _Stream(stream, self._alarm)
 
     @override
     def sleep(self, seconds: float) -> None:
@@ -91,6 +108,8 @@ class _Backend(httpcore2.NetworkBackend):
 class SupervisedClient(openai.DefaultHttpxClient):
     """
     openai's default HTTP client, proxies from the environment included, on sockets that obey an `Alarm`.
+
+    Each process has connections of its own: a forked child does not write on those of its parent.
 
     Attributes:
         alarm: What each thread sets before it talks to a server.
@@ -106,17 +125,48 @@ class SupervisedClient(openai.DefaultHttpxClient):
 
     # httpx2 offers no argument for the network backend: two private hooks and two attributes, under a contract test.
     @override
-    def _init_transport(self, *args: Any, **kwargs: Any) -> httpx2.BaseTransport:
-        return self._arm(super()._init_transport(*args, **kwargs))
+    def _init_transport(self, *args: Any, **options: Any) -> httpx2.BaseTransport:
+        return _ProcessTransport(partial(super()._init_transport, *args, **_with_context(options)), self.alarm)
 
     @override
-    def _init_proxy_transport(self, *args: Any, **kwargs: Any) -> httpx2.BaseTransport:
-        return self._arm(super()._init_proxy_transport(*args, **kwargs))
+    def _init_proxy_transport(self, *args: Any, **options: Any) -> httpx2.BaseTransport:
+        return _ProcessTransport(partial(super()._init_proxy_transport, *args, **_with_context(options)), self.alarm)
 
-    def _arm(self, transport: httpx2.BaseTransport) -> httpx2.BaseTransport:
-        pool: Any = transport._pool  # type: ignore[attr-defined]  # noqa: SLF001
-        pool._network_backend = _Backend(pool._network_backend, self.alarm)  # noqa: SLF001
-        return transport
+
+class _ProcessTransport(httpx2.BaseTransport):
+    """A pool of armed connections for each process."""
+
+    def __init__(self, make: Callable[[], httpx2.BaseTransport], alarm: Alarm) -> None:
+        self._pools = PerProcess(partial(_armed, make, alarm), _close_sockets)
+        self._pools.get()
+
+    @override
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        return self._pools.get().handle_request(request)
+
+    @override
+    def close(self) -> None:
+        if (pool := self._pools.made()) is not None:
+            pool.close()
+
+
+def _armed(make: Callable[[], httpx2.BaseTransport], alarm: Alarm) -> httpx2.BaseTransport:
+    transport = make()
+    pool = _pool(transport)
+    pool._network_backend = _Backend(pool._network_backend, alarm)  # noqa: SLF001
+    return transport
+
+
+def _pool(transport: Any) -> Any:
+    return transport._pool  # noqa: SLF001
+
+
+def _close_sockets(transport: httpx2.BaseTransport) -> None:
+    """Close a child's copies of its parent's sockets; the connections stay as they are."""
+    for stream in list(_pool(transport)._network_backend.opened):  # noqa: SLF001
+        found = stream.get_extra_info("socket")
+        if isinstance(found, socket.socket):
+            found.close()
 
 
 class LoopClient(openai.DefaultAsyncHttpxClient):
@@ -126,19 +176,14 @@ class LoopClient(openai.DefaultAsyncHttpxClient):
     Each loop has connections of its own: a connection belongs to the loop that opened it.
     """
 
-    def __del__(self) -> None:
-        if not self.is_closed:
-            with contextlib.suppress(Exception):
-                asyncio.get_running_loop().create_task(self.aclose())
-
     # The same two private hooks as above.
     @override
     def _init_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
-        return _LoopTransport(partial(super()._init_transport, *args, **_with_context(options)))
+        return LoopTransport(partial(super()._init_transport, *args, **_with_context(options)))
 
     @override
     def _init_proxy_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
-        return _LoopTransport(partial(super()._init_proxy_transport, *args, **_with_context(options)))
+        return LoopTransport(partial(super()._init_proxy_transport, *args, **_with_context(options)))
 
 
 def _with_context(options: dict[str, Any]) -> dict[str, Any]:
@@ -146,39 +191,3 @@ def _with_context(options: dict[str, Any]) -> dict[str, Any]:
     names = ("verify", "cert", "trust_env")
     context = httpx2.create_ssl_context(**{name: options[name] for name in names if name in options})
     return {**options, "verify": context, "cert": None}
-
-
-class _LoopTransport(httpx2.AsyncBaseTransport):
-    def __init__(self, make: Callable[[], httpx2.AsyncBaseTransport]) -> None:
-        self._make = make
-        self._by_loop: weakref.WeakKeyDictionary[Any, httpx2.AsyncBaseTransport] = weakref.WeakKeyDictionary()
-        self._lock = threading.Lock()
-
-    @override
-    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        return await self._here().handle_async_request(request)
-
-    @override
-    async def aclose(self) -> None:
-        with self._lock:
-            transport = self._by_loop.pop(_running(), None)
-        if transport is not None:
-            await transport.aclose()
-
-    def _here(self) -> httpx2.AsyncBaseTransport:
-        loop = _running()
-        with self._lock:
-            if loop not in self._by_loop:
-                self._forget_ended()
-                self._by_loop[loop] = self._make()
-            return self._by_loop[loop]
-
-    def _forget_ended(self) -> None:
-        # A transport leads to its loop, so the weak keys alone would never let go.
-        for loop in [loop for loop in self._by_loop if getattr(loop, "is_closed", bool)()]:
-            del self._by_loop[loop]
-
-
-def _running() -> Any:
-    """Return what stands for the event loop that runs."""
-    return anyio.lowlevel.current_token().native_token

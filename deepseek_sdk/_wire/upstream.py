@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import time
 from functools import partial
 from math import inf
@@ -84,6 +85,7 @@ class SyncUpstream:
 
     def __init__(self, response: Any, watchdog: Watchdog) -> None:
         self.response = response
+        self._pid = os.getpid()
         self._watchdog = watchdog
         self._ahead: list[bytes | Exception | None] = []
         self._is_over = False
@@ -194,12 +196,15 @@ class SyncUpstream:
         Args:
             is_done: The answer is complete, so the connection is worth keeping.
         """
-        if is_done and not self._is_over:
+        if is_done and not self._is_over and os.getpid() == self._pid:
             self._drain()
         self.abort()
 
     def abort(self) -> None:
         """Close the connection at once, from any thread; one that reads from it is woken."""
+        if os.getpid() != self._pid:
+            # In a forked child it is the parent's.
+            return
         self._connection.until = inf
         stream = self.response.extensions.get("network_stream")
         # HTTP/2 has other calls on the same socket.
@@ -245,6 +250,7 @@ class AsyncUpstream:
 
     def __init__(self, response: Any, alarm: AsyncAlarm) -> None:
         self.response = response
+        self._pid = os.getpid()
         self._alarm = alarm
         self._is_over = False
         self._has_passed = False
@@ -342,6 +348,8 @@ class AsyncUpstream:
         Args:
             is_done: The answer is complete, so the connection is worth keeping.
         """
+        if os.getpid() != self._pid:
+            return
         if is_done and not self._is_over:
             await self._drain()
         self._alarm.stop()
@@ -351,9 +359,8 @@ class AsyncUpstream:
 
     def abort(self) -> None:
         """Close the connection from any thread, as soon as its event loop gets to it."""
-        if self.response.is_closed:
-            return
-        self._alarm.call_soon(partial(self.close, is_done=False))
+        if not self.response.is_closed and os.getpid() == self._pid:
+            self._alarm.call_soon(partial(self.close, is_done=False))
 
     async def _drain(self) -> None:
         until = time.monotonic() + DRAIN_S

@@ -8,8 +8,9 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from deepseek_sdk._background import Background
 from deepseek_sdk._finish import finish
-from deepseek_sdk._io import IO, Background
+from deepseek_sdk._io import IO
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator

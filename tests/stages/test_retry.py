@@ -10,9 +10,10 @@ import httpx2
 import openai
 import pytest
 
+from deepseek_sdk._background import Background
 from deepseek_sdk._clock import Limits
 from deepseek_sdk._finish import finish
-from deepseek_sdk._io import AsyncIO, Background, SyncIO
+from deepseek_sdk._io import AsyncIO, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._record import Record
 from deepseek_sdk._wire import Watchdog

@@ -1,0 +1,96 @@
+"""Work that nobody waits for: how much of it there may be, and how it ends with its client."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Protocol
+
+if TYPE_CHECKING:
+    from deepseek_sdk._io import IO
+
+__all__ = ["Background", "Ticket"]
+
+# How long a closing client waits for work that it has cancelled.
+_GRACE_S = 1.0
+
+Ticket = Future[None]
+
+
+class Work(Protocol):
+    """Something that goes on in the background."""
+
+    def cancel(self) -> object:
+        """End it, from any thread."""
+        ...
+
+
+class Background:
+    """Counts and holds background work, at most *limit* at a time, shared by a client and its children."""
+
+    def __init__(self, limit: int = 64) -> None:
+        self._limit = limit
+        self._running: dict[Ticket, Work | None] = {}
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def admit(self) -> Ticket | None:
+        """
+        Ask for a place.
+
+        Returns:
+            A ticket for it, which is done when the work is; or None where there is no place.
+        """
+        with self._lock:
+            if self._is_closed or len(self._running) >= self._limit:
+                return None
+            ticket = Ticket()
+            self._running[ticket] = None
+            return ticket
+
+    def hold(self, ticket: Ticket, work: Work) -> None:
+        """
+        Keep work alive, since asyncio has only weak references to its tasks; and cancel it where that is too late.
+
+        Args:
+            ticket: Its place.
+            work: What runs there.
+        """
+        with self._lock:
+            if ticket in self._running:
+                self._running[ticket] = work
+            is_late = self._is_closed
+        if is_late:
+            work.cancel()
+
+    def leave(self, ticket: Ticket) -> None:
+        """
+        Give a place back.
+
+        Args:
+            ticket: It.
+        """
+        with self._lock:
+            was_there = ticket in self._running
+            self._running.pop(ticket, None)
+        if was_there:
+            ticket.set_result(None)
+
+    async def close(self, io: IO) -> None:
+        """
+        Cancel what goes on, wait for its end, and let nothing more begin.
+
+        Args:
+            io: How to wait.
+        """
+        with self._lock:
+            self._is_closed = True
+            running = dict(self._running)
+        for work in running.values():
+            if work is not None:
+                work.cancel()
+        until = io.now() + _GRACE_S
+        for ticket in running:
+            with contextlib.suppress(TimeoutError):
+                await io.wait(ticket, max(until - io.now(), 0))

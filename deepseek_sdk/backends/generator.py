@@ -1,0 +1,144 @@
+"""Answers that are computed, not received: a backend's generator of chunks as the source of a reply."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+import uuid
+from math import inf
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from deepseek_sdk._clock import Clock
+from deepseek_sdk._finish import finish
+from deepseek_sdk._reply import Reply
+from deepseek_sdk._sse import DONE, Event, encode
+from deepseek_sdk._wire import ConnectionLost, DeadlineReached, make_alarm, stub_response
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+    from concurrent.futures import Future
+
+    from deepseek_sdk._call import Call
+    from deepseek_sdk._io import IO
+    from deepseek_sdk._wire import Upstream
+
+__all__ = ["reply_from"]
+
+T = TypeVar("T")
+
+# What a generator may take to end itself once nobody listens any more.
+_FAREWELL_S = 1.0
+
+
+def reply_from(call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str, Any], None]], *, route: str) -> Reply:
+    """
+    Make an answer of chunks that are computed one by one.
+
+    The generator may await nothing but methods of `call.io`, of the call that it is given: their waits end with the
+    clocks of the answer. It is closed where the caller stops reading. An `OSError` counts as a broken connection; any
+    other exception reaches the caller as it is.
+
+    Args:
+        call: What is asked.
+        generate: Yields the chunks, as a DeepSeek server would stream them. `id`, `object`, `created` and `model` are
+            filled in where they are missing; the last chunk of each choice has a *finish_reason*.
+        route: What reports call the backend.
+
+    Returns:
+        The answer in flight; the first chunk is computed when it is asked for.
+    """
+    now = call.io.now()
+    attempt = call.record.begin(route=route, model=call.model, now=now)
+    source = _Generated(call, generate)
+    call.opened.append(source)
+    return Reply(call, source, Clock(call.limits, call_started=call.record.started, now=now), attempt)
+
+
+class _Generated:
+    """Chunks of a generator as events."""
+
+    upstream: Upstream | None = None
+    only_waited = False
+
+    def __init__(self, call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str, Any], None]]) -> None:
+        self.response = stub_response(200, f"http://backend.invalid{call.path}")
+        self._waits = _AsyncWaits() if call.io.is_async else _SyncWaits(call.io)
+        self._chunks = generate(call if call.io.is_async else call.replace(io=self._waits))
+        self._head = _head(call)
+        self._now = call.io.now
+        self._is_over = False
+
+    async def pull(self, until: float) -> list[Event] | None:
+        if self._is_over:
+            return None
+        try:
+            chunk = await self._waits.bound(anext(self._chunks, None), until)
+        except OSError as error:
+            raise ConnectionLost(str(error) or type(error).__name__) from error
+        self._is_over = chunk is None
+        return [DONE] if chunk is None else [encode({**self._head, **chunk})]
+
+    async def close(self, *, is_done: bool) -> None:  # noqa: ARG002  there is no connection to keep
+        with contextlib.suppress(DeadlineReached):
+            await self._waits.bound(self._chunks.aclose(), self._now() + _FAREWELL_S)
+
+    def abort(self) -> None:
+        self._waits.call_soon(self._let_go)
+
+    async def _let_go(self) -> None:
+        # One that runs right now cannot be closed; whoever runs it closes it afterwards.
+        with contextlib.suppress(RuntimeError):
+            await self.close(is_done=False)
+
+
+def _head(call: Call) -> dict[str, Any]:
+    kind = "chat.completion.chunk" if call.path == "/chat/completions" else "text_completion"
+    return {"id": uuid.uuid4().hex, "object": kind, "created": int(time.time()), "model": call.model}
+
+
+class _AsyncWaits:
+    """Whatever is awaited can be cancelled when its time is over."""
+
+    def __init__(self) -> None:
+        self._alarm = make_alarm()
+        self.call_soon = self._alarm.call_soon
+
+    async def bound(self, awaitable: Awaitable[T], until: float) -> T:
+        try:
+            return await self._alarm.guard(awaitable, until)
+        finally:
+            self._alarm.stop()
+
+
+class _SyncWaits:
+    """`call.io` for one that cannot be cancelled: its waits end when its time is over."""
+
+    is_async = False
+
+    def __init__(self, io: IO) -> None:
+        self._io = io
+        self._until = inf
+        self.now = io.now
+        self.offload, self.race, self.spawn, self.send = io.offload, io.race, io.spawn, io.send
+
+    async def bound(self, awaitable: Awaitable[T], until: float) -> T:
+        self._until = until
+        return await awaitable
+
+    def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        finish(work())
+
+    async def sleep(self, seconds: float) -> None:
+        left = self._until - self._io.now()
+        await self._io.sleep(max(min(seconds, left), 0))
+        if seconds > left:
+            raise DeadlineReached
+
+    async def wait(self, future: Future[T], timeout: float | None = None) -> T:
+        left = max(self._until - self._io.now(), 0)
+        try:
+            return await self._io.wait(future, left if timeout is None else min(timeout, left))
+        except TimeoutError:
+            if timeout is None or left <= timeout:
+                raise DeadlineReached from None
+            raise
