@@ -22,7 +22,7 @@ class PerProcess(Generic[T]):
 
     Args:
         make: Makes one.
-        leave: Called in a child with each that it inherited, when its own is made; must take no lock.
+        leave: Called in a child with each that it inherited, at least once; must take no lock.
     """
 
     __slots__ = ("_by_pid", "_leave", "_make")
@@ -42,9 +42,7 @@ class PerProcess(Generic[T]):
         pid = os.getpid()
         if pid in self._by_pid:
             return self._by_pid[pid]
-        if self._leave is not None:
-            for inherited in list(self._by_pid.values()):
-                self._leave(inherited)
+        self.leave_inherited()
         # Not a lock, which a fork might copy while it is held: setdefault() is atomic, and all threads get the first.
         return self._by_pid.setdefault(pid, self._make())
 
@@ -56,3 +54,11 @@ class PerProcess(Generic[T]):
             It, or None.
         """
         return self._by_pid.get(os.getpid())
+
+    def leave_inherited(self) -> None:
+        """Let go of what belongs to other processes, as far as that can be done here."""
+        pid = os.getpid()
+        if self._leave is not None:
+            for owner, inherited in list(self._by_pid.items()):
+                if owner != pid:
+                    self._leave(inherited)

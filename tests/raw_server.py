@@ -11,6 +11,7 @@ A server that says exactly the bytes that a test scripts, and a proxy; both on l
     server.requests                             what arrived
     server.connections                          TCP connections accepted
     server.wait_for_abort()                     whether a client went away in the middle of an answer
+    server.wait_until_closed()                  whether every connection has been closed
 """
 
 from __future__ import annotations
@@ -181,6 +182,8 @@ class RawServer:
         self.connections = 0
         self.aborts: list[float] = []
         self._aborted = threading.Event()
+        self._changed = threading.Condition()
+        self._open = 0
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
 
@@ -205,6 +208,16 @@ class RawServer:
         """Say whether a client closed a connection in the middle of an answer, within *seconds*."""
         return self._aborted.wait(seconds)
 
+    def wait_until_closed(self, seconds: float = 1.0) -> bool:
+        """Say whether every connection has been closed, within *seconds*."""
+        with self._changed:
+            return self._changed.wait_for(lambda: self._open == 0, seconds)
+
+    def _count(self, change: int) -> None:
+        with self._changed:
+            self._open += change
+            self._changed.notify_all()
+
     def _start(self, run: Callable[..., None], *args: object) -> None:
         thread = threading.Thread(target=run, args=args, daemon=True)
         self._threads.append(thread)
@@ -217,9 +230,16 @@ class RawServer:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 self.connections += 1
                 self._sockets.append(connection)
+                self._count(1)
                 self._start(self._serve, connection, self.connections)
 
     def _serve(self, connection: socket.socket, number: int) -> None:
+        try:
+            self._answer(connection, number)
+        finally:
+            self._count(-1)
+
+    def _answer(self, connection: socket.socket, number: int) -> None:
         with contextlib.suppress(OSError), connection:
             for request in _requests(connection, number):
                 with self._lock:

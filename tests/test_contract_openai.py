@@ -132,7 +132,8 @@ def test_ambient_authorizations(kind: type, monkeypatch: pytest.MonkeyPatch) -> 
     """`_ambient_authorizations` remembers keys of OPENAI_CUSTOM_HEADERS: we empty it."""
     monkeypatch.setenv("OPENAI_CUSTOM_HEADERS", "Authorization: Bearer x")
 
-    assert isinstance(bare(kind)._ambient_authorizations, frozenset)
+    # The first releases of openai 3 have none.
+    assert isinstance(getattr(bare(kind), "_ambient_authorizations", frozenset()), frozenset)
 
 
 @BOTH

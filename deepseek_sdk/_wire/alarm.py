@@ -15,7 +15,7 @@ import sniffio
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
 
-__all__ = ["AsyncAlarm", "DeadlineReached", "make_alarm"]
+__all__ = ["AsyncAlarm", "DeadlineReached", "make_alarm", "uninterrupted"]
 
 T = TypeVar("T")
 
@@ -65,6 +65,33 @@ def make_alarm() -> AsyncAlarm:
         It.
     """
     return _AsyncioAlarm() if sniffio.current_async_library() == "asyncio" else _AnyioAlarm()
+
+
+async def uninterrupted(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """
+    Do something to its end, though the task may be cancelled; the cancellation takes effect after that.
+
+    Args:
+        work: What to do.
+    """
+    if sniffio.current_async_library() == "asyncio":
+        await _outlasting(asyncio.get_running_loop().create_task(work()))
+        return
+    with anyio.CancelScope(shield=True):
+        await work()
+
+
+async def _outlasting(work: asyncio.Task[None]) -> None:
+    # A shielded scope of anyio does not hold against Task.cancel(), which is what asyncio programs use.
+    cancelled: asyncio.CancelledError | None = None
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    work.result()
 
 
 class _AsyncioAlarm:

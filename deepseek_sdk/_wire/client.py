@@ -146,6 +146,7 @@ class _ProcessTransport(httpx2.BaseTransport):
 
     @override
     def close(self) -> None:
+        self._pools.leave_inherited()
         if (pool := self._pools.made()) is not None:
             pool.close()
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import threading
+import weakref
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -12,12 +14,15 @@ import httpx2
 from typing_extensions import override
 
 from deepseek_sdk._process import PerProcess
-from deepseek_sdk._wire.alarm import make_alarm
+from deepseek_sdk._wire.alarm import AsyncAlarm, make_alarm, uninterrupted
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Callable
+    from collections.abc import AsyncGenerator, AsyncIterator, Callable
 
-__all__ = ["LoopTransport"]
+__all__ = ["KEPT", "LoopTransport"]
+
+# Says of a response that closing it cannot be interrupted.
+KEPT = "deepseek_sdk.kept"
 
 # How long a closing client waits for the event loop of another thread to close its connections.
 _ELSEWHERE_S = 1.0
@@ -27,20 +32,29 @@ class _Home:
     """
     The transport of one event loop.
 
-    It is closed in that loop: by `close()`, when the loop ends, or when nobody needs it any more. For the last two
-    event loops know one hook, which is made for asynchronous generators: they finalise those that have begun.
+    It is closed in that loop: by `close()`, or when the loop ends. For that event loops know one hook, which is made
+    for asynchronous generators: they finalise those that have begun.
     """
 
     def __init__(self, transport: httpx2.AsyncBaseTransport, forget: Callable[[], object]) -> None:
-        self.transport = transport
+        self._transport = transport
         self._alarm = make_alarm()
         self._guard = _closing(transport, forget)
+
+    async def handle(self, request: httpx2.Request) -> httpx2.Response:
+        response = await self._transport.handle_async_request(request)
+        response.stream = _Body(response.stream, self._alarm)
+        response.extensions[KEPT] = True
+        return response
 
     async def open(self) -> None:
         await anext(self._guard)
 
     async def close(self) -> None:
         await self._guard.aclose()
+
+    def close_soon(self) -> None:
+        self._alarm.call_soon(self.close)
 
     async def close_from_elsewhere(self) -> None:
         """Let the loop close it, and wait for that where the loop runs."""
@@ -67,6 +81,30 @@ async def _closing(transport: httpx2.AsyncBaseTransport, forget: Callable[[], ob
     finally:
         forget()
         await transport.aclose()
+
+
+class _Body(httpx2.AsyncByteStream):
+    """A body whose connection goes back to the pool, however the task that reads it is cancelled, or forgets it."""
+
+    def __init__(self, stream: Any, alarm: AsyncAlarm) -> None:
+        self._stream = stream
+        self._alarm = alarm
+        self._pid = os.getpid()
+        self._is_closed = False
+
+    @override
+    def __aiter__(self) -> AsyncIterator[bytes]:
+        return aiter(self._stream)
+
+    @override
+    async def aclose(self) -> None:
+        if not self._is_closed:
+            self._is_closed = True
+            await uninterrupted(self._stream.aclose)
+
+    def __del__(self) -> None:
+        if not self._is_closed and os.getpid() == self._pid:
+            self._alarm.call_soon(self._stream.aclose)
 
 
 class _Homes:
@@ -104,6 +142,8 @@ class LoopTransport(httpx2.AsyncBaseTransport):
     def __init__(self, make: Callable[[], httpx2.AsyncBaseTransport]) -> None:
         self._make = make
         self._homes = PerProcess(_Homes)
+        # Not __del__(): connections may be collected together with their client, and would be before it.
+        weakref.finalize(self, _forsake, self._homes).atexit = False
 
     @override
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
@@ -111,7 +151,7 @@ class LoopTransport(httpx2.AsyncBaseTransport):
         home = self._homes.get().find(loop)
         if home is None:
             home = await self._move_into(loop)
-        return await home.transport.handle_async_request(request)
+        return await home.handle(request)
 
     @override
     async def aclose(self) -> None:
@@ -123,6 +163,12 @@ class LoopTransport(httpx2.AsyncBaseTransport):
         home = self._homes.get().add(loop, self._make())
         await home.open()
         return home
+
+
+def _forsake(homes: PerProcess[_Homes]) -> None:
+    if (mine := homes.made()) is not None:
+        for _, home in mine.all():
+            home.close_soon()
 
 
 def _running() -> Any:

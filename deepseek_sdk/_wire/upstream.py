@@ -9,11 +9,11 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-import anyio
 import httpx2
 import openai
 
-from deepseek_sdk._wire.alarm import AsyncAlarm, DeadlineReached, make_alarm
+from deepseek_sdk._wire.alarm import AsyncAlarm, DeadlineReached, make_alarm, uninterrupted
+from deepseek_sdk._wire.loops import KEPT
 from deepseek_sdk._wire.thread import Alarm, Bounded, CancelToken, abort_socket
 from deepseek_sdk._wire.watchdog import Watch
 
@@ -353,9 +353,9 @@ class AsyncUpstream:
         if is_done and not self._is_over:
             await self._drain()
         self._alarm.stop()
-        # A caller that is being cancelled must not leave the connection open.
-        with anyio.CancelScope(shield=True):
-            await self.response.aclose()
+        # A caller that is being cancelled must not leave the connection open; our own HTTP client sees to that itself.
+        close = self.response.aclose
+        await (close() if KEPT in self.response.extensions else uninterrupted(close))
 
     def abort(self) -> None:
         """Close the connection from any thread, as soon as its event loop gets to it."""
