@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
 
@@ -20,6 +19,7 @@ from deepseek_sdk._wire import default_http_client, stream_response, whole_respo
 from deepseek_sdk.backends.base import load_backend
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
+from deepseek_sdk.config import Settings, environment_settings, load_settings
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -34,9 +34,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.backends.base import Backend
 
-__all__ = ["DEFAULT_BASE_URL", "Heritage", "Shared"]
-
-DEFAULT_BASE_URL = "https://api.deepseek.com"
+__all__ = ["Heritage", "Shared"]
 
 # What openai takes as proof of identity besides a key; with one of these none is needed.
 _OTHER_CREDENTIALS = ("admin_api_key", "workload_identity", "provider")
@@ -49,6 +47,7 @@ class Heritage:
     family: Family
     own: CallOptions
     support: StreamSupport
+    settings: Settings
 
 
 class Shared:
@@ -72,7 +71,7 @@ class Shared:
         session_id: str | Unset | None = UNSET,
         priority: Priority | Unset | None = UNSET,
         stages: Sequence[Stage] | None = None,
-        backend: str | Backend | None = None,
+        backend: str | Backend | Unset | None = UNSET,
         _heritage: Heritage | None = None,
         **openai_options: Unpack[OpenAIOptions],
     ) -> None:
@@ -82,7 +81,8 @@ class Shared:
         Args:
             api_key: The key, or a function that returns it, a coroutine function in the async colour; else
                 DEEPSEEK_API_KEY.
-            base_url: The endpoint; else DEEPSEEK_BASE_URL, else https://api.deepseek.com.
+            base_url: The endpoint; else DEEPSEEK_BASE_URL, else https://api.deepseek.com. These two, and much else that
+                is not given, may also stand in a file: see `deepseek_sdk.config`.
             http_client: An HTTP client of your own. The default async one serves several event loops; yours may not.
             deadlines: The clocks of every call.
             plain: How plain calls are read upstream: "auto" (the default), "stream" or "direct".
@@ -90,17 +90,23 @@ class Shared:
             priority: "realtime" or "batch".
             stages: The whole pipeline, outermost first, in place of `stages.default_stages()`.
             backend: What answers chat completions and completions in place of the endpoint, or the name of an
-                installed one. No key is needed then.
+                installed one; else DEEPSEEK_SDK_BACKEND. No key is needed then. None: the endpoint, whatever is set.
             **openai_options: Every other keyword of openai's client.
 
         Raises:
             ConfigurationError: An argument cannot be used; the message names it.
         """
         own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
-        heritage = _heritage or Heritage(family=_family(stages, backend), own=own, support=StreamSupport())
+        settings = _settings(api_key, base_url, openai_options, is_child=_heritage is not None)
+        own = own.over(_settled_options(settings))
+        openai_options = _settled_openai_options(openai_options, settings)
+        chosen = settings["backend"] if isinstance(backend, Unset) else backend
+        heritage = _heritage or Heritage(
+            family=_family(stages, chosen), own=own, support=StreamSupport(), settings=settings
+        )
         if heritage.family.has_backend:
             openai_options["_enforce_credentials"] = False
-        arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options)}
+        arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options, settings)}
         arguments["http_client"] = http_client or _default_http_client(self, openai_options)
         super().__init__(**arguments)
         self._heritage = heritage
@@ -136,10 +142,12 @@ class Shared:
             The child.
         """
         mine = self._heritage
+        if "api_key" in openai_options and "base_url" not in openai_options:
+            mine.settings.trusted_base_url(has_own_key=True)
         own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority).over(mine.own)
         # What one endpoint refused says nothing about another.
         support = StreamSupport() if "base_url" in openai_options else mine.support
-        heritage = Heritage(family=mine.family, own=own, support=support)
+        heritage = replace(mine, own=own, support=support)
         extra = {**openai_options.get("_extra_kwargs", {}), "_heritage": heritage}
         arguments: dict[str, Any] = {**openai_options, "_extra_kwargs": extra}
         return super().copy(**arguments)  # type: ignore[misc,no-any-return]
@@ -199,21 +207,53 @@ def _own_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:
     return checked_options(given if deadlines is None else {**given, "deadlines": deadlines})
 
 
-def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any]) -> dict[str, Any]:
-    """Resolve key and endpoint from arguments and DEEPSEEK_* variables, and check them."""
+def _settings(api_key: Any, base_url: Any, openai_options: OpenAIOptions, *, is_child: bool) -> Settings:
+    """Read what the arguments leave open; a child, which has it from its parent, reads no files."""
+    decided = {name for name in ("timeout", "max_retries") if _is_given(openai_options.get(name, openai.NOT_GIVEN))}
+    has_provider = openai_options.get("provider") is not None
+    if has_provider or api_key is not None:
+        decided.add("api_key")
+    if has_provider or (base_url is not None and _is_given(base_url)):
+        decided.add("base_url")
+    if is_child:
+        return Settings() if {"api_key", "base_url"} <= decided else environment_settings(decided=decided)
+    return load_settings(decided=decided)
+
+
+def _is_given(value: object) -> bool:
+    return not isinstance(value, openai.NotGiven)
+
+
+def _settled_options(settings: Settings) -> CallOptions:
+    plain = settings["plain"] if settings.is_given("plain") else UNSET
+    return CallOptions(deadlines=settings.deadlines, plain=plain)
+
+
+def _settled_openai_options(openai_options: OpenAIOptions, settings: Settings) -> OpenAIOptions:
+    """Fill in what settings say and arguments do not."""
+    settled = {name: settings[name] for name in ("timeout", "max_retries") if settings.is_given(name)}
+    return {**openai_options, **settled}  # type: ignore[typeddict-item]  # the table of settings has checked them
+
+
+def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """Resolve key and endpoint from arguments and settings, and check them."""
     check_timeout(openai_options.get("timeout"))
     if openai_options.get("provider") is not None:
         return {}
-    if base_url is None or isinstance(base_url, openai.NotGiven):
-        base_url = os.environ.get("DEEPSEEK_BASE_URL") or DEFAULT_BASE_URL
+    if base_url is None or not _is_given(base_url):
+        has_others = any(openai_options.get(name) for name in _OTHER_CREDENTIALS)
+        base_url = settings.trusted_base_url(has_own_key=has_others or api_key is not None)
     check_base_url(base_url)
     if api_key is None:
-        api_key = os.environ.get("DEEPSEEK_API_KEY") or None
+        api_key = settings["api_key"]
     if api_key is not None:
         check_api_key(api_key)
     is_required = openai_options.get("_enforce_credentials", True)
     if not api_key and is_required and not any(openai_options.get(name) for name in _OTHER_CREDENTIALS):
-        message = "there is no key: pass api_key=... or set the environment variable DEEPSEEK_API_KEY"
+        message = (
+            "there is no key: pass api_key=..., set the environment variable DEEPSEEK_API_KEY, "
+            "or write it into a file of settings: deepseek-sdk config init --with-key"
+        )
         raise ConfigurationError(message)
     # An empty string is kept apart from None, for which openai would look at OPENAI_API_KEY.
     return {"api_key": api_key or "", "base_url": base_url}

@@ -88,6 +88,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(("OPENAI_", "DEEPSEEK_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
+    monkeypatch.setenv("DEEPSEEK_SDK_CONFIG", "")  # no file of this machine is read
 
 
 @pytest.fixture

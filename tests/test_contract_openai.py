@@ -52,6 +52,7 @@ WATCHED = {
     "_pool": "test_pool",
     "_process_response": "test_process_response",
     "_response": "test_helper_keeps_the_response",
+    "_transport_for_url": "test_transport_for_url",
 }
 
 
@@ -242,6 +243,13 @@ def test_pool(proxy: str | None) -> None:
 
     assert isinstance(transport._pool, httpcore2.ConnectionPool)
     transport.close()
+
+
+def test_transport_for_url() -> None:
+    """`_transport_for_url()` gives the transport that a URL is asked by: how `doctor` knows of proxies."""
+    with httpx2.Client(mounts={"http://a.test": httpx2.HTTPTransport()}) as client:
+        assert client._transport_for_url(httpx2.URL("http://b.test")) is client._transport
+        assert client._transport_for_url(httpx2.URL("http://a.test")) is not client._transport
 
 
 @pytest.mark.parametrize("proxy", [None, "http://127.0.0.1:9"])

@@ -8,14 +8,19 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import deepseek_sdk
 from deepseek_sdk import errors
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = Path(__file__).parents[1]
-PACKAGE = ROOT / "deepseek_sdk"
-FACES = [PACKAGE / "__init__.py", PACKAGE / "errors.py", PACKAGE / "testing" / "__init__.py"]
+PACKAGE = Path(deepseek_sdk.__file__).parent  # beside the tests, or installed
+FACES = [
+    PACKAGE / "__init__.py",
+    PACKAGE / "errors.py",
+    *(PACKAGE / name / "__init__.py" for name in ("backends", "stages", "testing")),
+]
 
 
 def defined(path: Path) -> Iterator[str]:

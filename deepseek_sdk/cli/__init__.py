@@ -19,6 +19,8 @@ def main() -> None:
             raise
         sys.stderr.write(f"{MissingExtraError('The command line', 'cli')}\n")
         sys.exit(3)
+    except KeyboardInterrupt:  # click is not there yet to take it
+        sys.exit(130)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(errors="replace")  # a legacy code page must not end the program

@@ -10,7 +10,8 @@ import openai
 
 from deepseek_sdk._version import __version__
 from deepseek_sdk.cli import commands
-from deepseek_sdk.cli._exits import exit_code, redact
+from deepseek_sdk.cli._exits import Exit, exit_code, is_interrupt, redact
+from deepseek_sdk.cli._language import program_language_option
 from deepseek_sdk.cli._output import screen
 
 __all__ = ["app"]
@@ -31,9 +32,15 @@ class Commands(click.Group):
         return command
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the command; an error of the library is one line on stderr and an exit code."""
+        """Run the command; an error of the library, or Ctrl-C, is one line on stderr and an exit code."""
         try:
             return super().invoke(ctx)
+        except (KeyboardInterrupt, click.Abort) as error:
+            if not is_interrupt(error):
+                raise
+            stage = screen()
+            stage.print("\nCtrl-C" if stage.is_terminal else "Ctrl-C", style="dim")  # terminals show ^C by themselves
+            ctx.exit(Exit.INTERRUPTED)
         except openai.OpenAIError as error:
             screen().print(f"{type(error).__name__}: {redact(str(error))}", style="red", markup=False)
             ctx.exit(exit_code(error))
@@ -41,10 +48,11 @@ class Commands(click.Group):
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(__version__, prog_name="deepseek-sdk")
+@program_language_option
 def app() -> None:
     """
     Talk to DeepSeek from the command line.
 
     Data goes to stdout, everything else to stderr. Exit codes: 0 ok, 1 failure, 2 usage, 3 configuration or key,
-    4 budget or rate limit, 5 a check failed.
+    4 budget or rate limit, 5 a check failed, 130 Ctrl-C.
     """

@@ -7,9 +7,9 @@ from enum import IntEnum
 
 import openai
 
-from deepseek_sdk.errors import ConfigurationError, InsufficientBalanceError
+from deepseek_sdk.errors import ConfigurationError, InsufficientBalanceError, refine
 
-__all__ = ["Exit", "exit_code", "redact"]
+__all__ = ["Exit", "exit_code", "is_interrupt", "redact", "redact_url"]
 
 
 class Exit(IntEnum):
@@ -21,6 +21,7 @@ class Exit(IntEnum):
     CONFIGURATION = 3
     LIMIT = 4
     CHECK = 5
+    INTERRUPTED = 130  # 128 and the number of SIGINT, as shells have it
 
 
 # The first that matches wins.
@@ -35,9 +36,21 @@ _CODES: tuple[tuple[type[openai.OpenAIError], Exit], ...] = (
 
 def exit_code(error: openai.OpenAIError) -> Exit:
     """Choose the exit code for *error*."""
+    if isinstance(error, openai.APIStatusError):
+        error = refine(error)  # account data does not go through the pipeline, which does this
     return next(code for kind, code in _CODES if isinstance(error, kind))
+
+
+def is_interrupt(error: BaseException) -> bool:
+    """Tell Ctrl-C, also where click asked a question, from the end of the input."""
+    return isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt)
 
 
 def redact(text: str) -> str:
     """Replace what looks like an API key in *text*; servers quote parts of it."""
     return re.sub(r"sk-[\w-]{6,}|\*{3,}\w+", "sk-…", text)
+
+
+def redact_url(text: str) -> str:
+    """Take the user and password out of a URL."""
+    return re.sub(r"//[^/]*@", "//***@", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sys
 from typing import TYPE_CHECKING, Any
@@ -11,6 +12,7 @@ import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -37,7 +39,13 @@ def screen() -> Console:
     return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
-def show(rows: Sequence[Mapping[str, Any]], *, output: str, headings: Mapping[str, str]) -> None:
+def show(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    output: str,
+    headings: Mapping[str, str],
+    cells: Sequence[Mapping[str, Any]] | None = None,
+) -> None:
     """
     Print *rows* on stdout.
 
@@ -45,9 +53,10 @@ def show(rows: Sequence[Mapping[str, Any]], *, output: str, headings: Mapping[st
         rows: The data; every row has the same keys.
         output: "table", "json", "jsonl" or "csv".
         headings: What a table calls each key, in the order of its columns. The other formats print all keys.
+        cells: The rows as a table words them, where that is not as the other formats do; a `Text` keeps its style.
     """
     if output == "table":
-        _show_table(rows, headings)
+        _show_table(rows if cells is None else cells, headings)
     else:
         _WRITERS[output](rows)
 
@@ -57,8 +66,14 @@ def _show_table(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str]) 
     for key, heading in headings.items():
         table.add_column(heading, justify="right" if any(isinstance(row[key], int) for row in rows) else "left")
     for row in rows:
-        table.add_row(*("-" if row[key] is None else str(row[key]) for key in headings))
+        table.add_row(*(_cell(row[key]) for key in headings))
     Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _UNBOUNDED).print(table)
+
+
+def _cell(value: object) -> str | Text:
+    if isinstance(value, Text):
+        return value
+    return "-" if value is None else str(value)
 
 
 def _write_json(rows: Sequence[Mapping[str, Any]]) -> None:
@@ -71,9 +86,12 @@ def _write_jsonl(rows: Sequence[Mapping[str, Any]]) -> None:
 
 
 def _write_csv(rows: Sequence[Mapping[str, Any]]) -> None:
-    writer = csv.DictWriter(sys.stdout, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
+    # At once: a pipe that is closed is noticed here, and not when the interpreter ends.
+    click.echo(text.getvalue(), nl=False)
 
 
 _WRITERS: Mapping[str, Callable[[Sequence[Mapping[str, Any]]], None]] = {

@@ -29,8 +29,8 @@ class Scene:
     is_cut: bool = False
 
     @property
-    def colour(self) -> str:
-        """The client's colour."""
+    def client(self) -> str:
+        """Which client makes it."""
         return "async" if self.is_async else "sync"
 
 
@@ -65,8 +65,11 @@ class Conversation:
         plain: Names a plain call.
         streamed: Names a streamed call.
         cut: Names the call that is cut.
+        title: Announces a call.
         arrived: Introduces what had arrived of an answer.
         headings: Names the columns of the table.
+        values: Words what stands in them, where the data has a word of its own.
+        keyless: Says that the service cannot be asked without a key.
         passed: Says that everything went as it should.
         failed: Says that something did not.
     """
@@ -78,8 +81,11 @@ class Conversation:
     plain: str
     streamed: str
     cut: str
+    title: str
     arrived: str
     headings: Mapping[str, str]
+    values: Mapping[str, str]
+    keyless: str
     passed: str
     failed: str
 
@@ -88,6 +94,10 @@ class Conversation:
         if scene.is_cut:
             return self.cut
         return self.streamed if scene.is_streamed else self.plain
+
+    def word(self, value: object) -> object:
+        """Word what stands in a cell."""
+        return self.values.get(value, value) if isinstance(value, str) else value
 
 
 _ENGLISH = Conversation(
@@ -126,10 +136,11 @@ _ENGLISH = Conversation(
     plain="plain",
     streamed="streamed",
     cut="streamed, cut by the server",
+    title="{call} ({client})",
     arrived="What had arrived, in error.partial.text:",
     headings={
         "call": "call",
-        "colour": "colour",
+        "client": "client",
         "route": "route",
         "model": "model",
         "attempts": "attempts",
@@ -140,6 +151,8 @@ _ENGLISH = Conversation(
         "output": "output",
         "outcome": "outcome",
     },
+    values={},
+    keyless="demo --live asks the real service: set DEEPSEEK_API_KEY to your key",
     passed="Every call ended as it should, the one that was cut included.",
     failed="Not every call ended as it should.",
 )
@@ -179,10 +192,11 @@ _CHINESE = Conversation(
     plain="普通调用",
     streamed="流式调用",
     cut="流式调用，被服务端切断",
+    title="{call}（{client}）",
     arrived="断开之前收到的内容（error.partial.text）：",
     headings={
         "call": "调用",
-        "colour": "客户端",
+        "client": "客户端",
         "route": "路由",
         "model": "模型",
         "attempts": "尝试次数",
@@ -193,6 +207,13 @@ _CHINESE = Conversation(
         "output": "输出",
         "outcome": "结果",
     },
+    values={
+        "sync": "同步",
+        "async": "异步",
+        "complete": "完整",
+        "StreamInterruptedError": "中断（StreamInterruptedError）",
+    },
+    keyless="demo --live 会请求真实服务：请先把 DEEPSEEK_API_KEY 设为你的 key",
     passed="每次调用的结局都符合预期，包括被切断的那一次。",
     failed="有的调用没有得到应有的结局。",
 )

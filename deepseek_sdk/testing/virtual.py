@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
 from deepseek_sdk._background import Background
 from deepseek_sdk._finish import finish
-from deepseek_sdk._io import IO
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator
 
-    from deepseek_sdk._io import Branch
+    from deepseek_sdk._background import Ticket
+    from deepseek_sdk._io import IO, Branch
 
 __all__ = ["VirtualIO", "finish"]
 
@@ -117,7 +117,7 @@ class VirtualIO:
         message = "virtual time has no network: end the chain with a ScriptedBackend"
         raise RuntimeError(message)
 
-    async def _work(self, ticket: object, branch: Branch[None], io: IO) -> None:
+    async def _work(self, ticket: Ticket, branch: Branch[None], io: IO) -> None:
         try:
             await branch(io)
         except Exception as error:  # noqa: BLE001  a caller does not learn of it

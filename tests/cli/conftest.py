@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 import sys
@@ -10,19 +11,22 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import TypeAlias
 
+    from tests.cli.terminal import Terminal
+
     Run: TypeAlias = Callable[..., subprocess.CompletedProcess[str]]
+    StartTerminal: TypeAlias = Callable[..., Terminal]
 
 PROGRAM = (sys.executable, "-m", "deepseek_sdk")
 
 
 def environment(**variables: str) -> dict[str, str]:
-    """Give the environment of a process: this one's without keys, proxies and language, plus *variables*."""
-    dropped = ("OPENAI_", "DEEPSEEK_", "LC_", "LANG")
+    """Give the environment of a process: this one's without keys, proxies, language and files, plus *variables*."""
+    dropped = ("OPENAI_", "DEEPSEEK_", "LC_", "LANG", "NO_COLOR", "FORCE_COLOR", "COLUMNS", "LINES")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(dropped) and not k.lower().endswith("_proxy")}
-    return {**kept, "PYTHONUTF8": "1", **variables}
+    return {**kept, "PYTHONUTF8": "1", "DEEPSEEK_SDK_CONFIG": "", **variables}
 
 
 def run_program(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -41,3 +45,12 @@ def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str
 def demo() -> subprocess.CompletedProcess[str]:
     """Give what `demo -o json` printed; it runs once for all tests."""
     return run_program("demo", "-o", "json")
+
+
+@pytest.fixture
+def terminal() -> Iterator[StartTerminal]:
+    """Start programs in terminals by calling this as `Terminal`; they end with the test."""
+    from tests.cli.terminal import Terminal  # noqa: PLC0415  it needs what stands above
+
+    with contextlib.ExitStack() as stack:
+        yield lambda *arguments, **options: stack.enter_context(Terminal(*arguments, **options))

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
+import re
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.cli.conftest import PROGRAM, environment, run_program
+from tests.cli.conftest import run_program
+from tests.cli.terminal import CTRL_C
 
 if TYPE_CHECKING:
+    import subprocess
+
+    from tests.cli.conftest import StartTerminal
     from tests.conftest import StartEmulator
 
 KEY = "sk-0123456789abcdef"
@@ -25,10 +28,10 @@ def test_succeeds(demo: subprocess.CompletedProcess[str]) -> None:
 
 
 def test_json_is_all_there_is_on_stdout(demo: subprocess.CompletedProcess[str]) -> None:
-    """Stdout is one JSON document with a row per call, in both colours, plain and streamed."""
+    """Stdout is one JSON document with a row per call: with both clients, plain and streamed."""
     rows: list[dict[str, Any]] = json.loads(demo.stdout)
 
-    assert {(c, s) for c in ("sync", "async") for s in (False, True)} == {(r["colour"], r["streamed"]) for r in rows}
+    assert {(c, s) for c in ("sync", "async") for s in (False, True)} == {(r["client"], r["streamed"]) for r in rows}
     assert all(row["is_expected"] and row["model"] == "deepseek-flash" for row in rows)
 
 
@@ -53,43 +56,35 @@ def test_pipes_get_no_escape_codes(demo: subprocess.CompletedProcess[str]) -> No
     assert "\x1b" not in demo.stdout + demo.stderr
 
 
-def test_terminal_in_chinese() -> None:
+def test_terminal_in_chinese(terminal: StartTerminal) -> None:
     """A terminal gets colours, reasoning dim; a Chinese locale gets a Chinese conversation and table."""
-    pty = pytest.importorskip("pty")
-    ours, theirs = pty.openpty()
-    variables = environment(TERM="xterm-256color", COLUMNS="160", LANG="zh_CN.UTF-8")
-    with subprocess.Popen([*PROGRAM, "demo"], stdout=theirs, stderr=theirs, env=variables) as process:
-        os.close(theirs)
-        shown = read_terminal(ours)
+    shown = terminal("demo", columns=160, LANG="zh_CN.UTF-8")
 
-    assert 0 == process.returncode
-    assert "\x1b[2m北京" in shown
-    assert "流式调用，被服务端切断" in shown
+    assert 0 == shown.finish(timeout_s=50)
+    assert "\x1b[2m北京" in shown.raw
+    words = ("流式调用，被服务端切断（同步）", "普通调用（异步）", "客户端", "完整", "中断（StreamInterruptedError）")
+    assert [] == [word for word in words if word not in shown.text]
+    assert not re.search(r"\b(a?sync|complete|streamed)\b", shown.text)
 
 
-def read_terminal(descriptor: int) -> str:
-    """Read what a process writes to its terminal until it ends."""
-    pieces = []
-    with os.fdopen(descriptor, "rb", buffering=0) as terminal:
-        while piece := read_piece(terminal.fileno()):
-            pieces.append(piece)
-    return b"".join(pieces).decode()
+def test_ctrl_c_ends_it_quietly(terminal: StartTerminal) -> None:
+    """Ctrl-C ends the demo with 130 and one line, in the middle of an answer as elsewhere."""
+    shown = terminal("demo")
+    shown.read_until("Beijing is UTC")
+    shown.send(CTRL_C)
+    code = shown.finish()
 
-
-def read_piece(descriptor: int) -> bytes:
-    """Read a piece; Linux ends a terminal whose other side is gone with an error."""
-    try:
-        return os.read(descriptor, 65536)
-    except OSError:
-        return b""
+    assert 130 == code
+    assert re.search(r"Ctrl-C\r\n\Z", shown.text)
+    assert not re.search("Aborted|Traceback|Error", shown.text)
 
 
 def test_live_needs_a_key() -> None:
-    """Without a key, `--live` says what is missing and ends with 3."""
-    done = run_program("demo", "--live")
+    """Without a key, `--live` says what is missing, in the user's language, and ends with 3."""
+    done = run_program("demo", "--live", "--lang", "zh")
 
     assert (3, "") == (done.returncode, done.stdout)
-    assert "DEEPSEEK_API_KEY" in done.stderr
+    assert "请先把 DEEPSEEK_API_KEY 设为你的 key" in done.stderr
 
 
 def test_live_asks_the_endpoint_of_the_environment(emulator: StartEmulator) -> None:

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+import click
 import openai
 import pytest
+from click.testing import CliRunner
 
-from deepseek_sdk.cli._exits import Exit, exit_code, redact
+from deepseek_sdk.cli._app import Commands, app
+from deepseek_sdk.cli._exits import Exit, exit_code, redact, redact_url
 from deepseek_sdk.cli._language import language_of
 from deepseek_sdk.cli._output import show
 from deepseek_sdk.errors import ConfigurationError
-from tests.cli.conftest import run, run_program
-
-if TYPE_CHECKING:
-    import subprocess
+from tests.cli.conftest import PROGRAM, environment, run, run_program
 
 ROOT = Path(__file__).parents[2]
 
@@ -28,7 +29,8 @@ def test_help_does_without_extras() -> None:
     done = without("starlette", "--help")
 
     assert 0 == done.returncode
-    assert all(name in done.stdout for name in ("demo", "emulate"))
+    names = ("balance", "completion", "config", "demo", "doctor", "emulate", "models")
+    assert all(f"\n  {name} " in done.stdout for name in names)
 
 
 @pytest.mark.slow
@@ -89,12 +91,82 @@ def test_language(environment: dict[str, str], expected: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "variables", "expected"),
+    [
+        ((), {}, "file"),
+        ((), {"LANG": "zh_CN.UTF-8"}, "文件"),
+        ((), {"LANG": "zh_CN.UTF-8", "DEEPSEEK_SDK_LANG": "en"}, "file"),
+        ((), {"DEEPSEEK_SDK_LANG": "zh"}, "文件"),
+        ((), {"DEEPSEEK_SDK_LANG": "fr", "LANG": "zh_CN.UTF-8"}, "文件"),
+        (("--lang", "en"), {"DEEPSEEK_SDK_LANG": "zh"}, "file"),
+        (("--lang", "zh"), {}, "文件"),
+    ],
+)
+def test_language_of_a_command(
+    monkeypatch: pytest.MonkeyPatch, arguments: tuple[str, ...], variables: dict[str, str], expected: str
+) -> None:
+    """What stands before the command wins over the setting, and this over the locale."""
+    for name in ("LC_ALL", "LC_MESSAGES", "LANG"):
+        monkeypatch.delenv(name, raising=False)
+    done = CliRunner().invoke(app, [*arguments, "config", "path"], env=variables)
+
+    assert expected in done.stdout
+    assert "文件" in CliRunner().invoke(app, [*arguments, "config", "path", "--lang", "zh"], env=variables).stdout
+
+
+@pytest.mark.parametrize(
     ("error", "expected"),
     [(ConfigurationError("no"), Exit.CONFIGURATION), (openai.OpenAIError("no"), Exit.FAILURE)],
 )
 def test_exit_codes(error: openai.OpenAIError, expected: Exit) -> None:
     """Errors map to the documented codes."""
     assert expected == exit_code(error)
+
+
+@pytest.mark.parametrize(
+    ("raised", "code", "told"),
+    [(KeyboardInterrupt(), 130, "Ctrl-C\n"), (click.Abort(), 1, "Aborted!\n"), (ConfigurationError("no"), 3, "no\n")],
+)
+def test_ends(monkeypatch: pytest.MonkeyPatch, raised: BaseException, code: int, told: str) -> None:
+    """Whatever a command ends with is one line on stderr and a code."""
+
+    @click.command
+    def command() -> None:
+        raise raised
+
+    monkeypatch.setattr(Commands, "get_command", lambda *_: command)
+    done = CliRunner().invoke(app, ["config"])
+
+    assert (code, "") == (done.exit_code, done.stdout)
+    assert done.stderr.endswith(told)
+    assert 1 == done.stderr.count("\n")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="pipes are those of POSIX")
+@pytest.mark.parametrize("output", ["table", "csv", "json"])
+def test_closed_pipe(output: str) -> None:
+    """A reader that goes away, as `head` does, ends the program without a word."""
+    ours, theirs = os.pipe()
+    os.close(ours)
+    with os.fdopen(theirs, "w") as pipe:
+        done = subprocess.run(
+            [*PROGRAM, "config", "show", "-o", output],
+            stdout=pipe,
+            stderr=subprocess.PIPE,
+            check=False,
+            encoding="utf-8",
+            env=environment(),
+            timeout=50,
+        )
+
+    assert (1, "") == (done.returncode, done.stderr)
+
+
+def test_passwords_in_urls_are_hidden() -> None:
+    """User and password of a URL are not shown, whatever they are made of."""
+    assert "http://***@host:1/a@b" == redact_url("http://me:p@ss@host:1/a@b")
+    assert "http://host/a@b" == redact_url("http://host/a@b")
 
 
 @pytest.mark.parametrize("text", ["key sk-0123456789abcdef is bad", "Your api key: ****cdef is invalid"])

@@ -16,6 +16,7 @@ from deepseek_sdk.cli._exits import Exit, exit_code, redact
 from deepseek_sdk.cli._language import language_option
 from deepseek_sdk.cli._output import output_option, screen, show
 from deepseek_sdk.cli._scenes import CONVERSATIONS, SCENES, Conversation, Scene
+from deepseek_sdk.config import read_settings
 from deepseek_sdk.errors import ConfigurationError, StreamInterruptedError
 from deepseek_sdk.testing import Emulator, Fault, Reply
 from deepseek_sdk.testing.vocabulary import choose_vocabulary
@@ -44,7 +45,9 @@ def command(*, live: bool, lang: str, output: str) -> None:
         scenes = [scene for scene in SCENES if not (live and scene.is_cut)]
         results = play(scenes, conversation, connection, stage)
     code = next((result.code for result in results if not result.is_expected), Exit.OK)
-    show([result.row(conversation) for result in results], output=output, headings=conversation.headings)
+    rows = [result.row(conversation) for result in results]
+    cells = [{name: conversation.word(value) for name, value in row.items()} for row in rows]
+    show(rows, output=output, headings=conversation.headings, cells=cells)
     verdict, style = (conversation.failed, "red") if code else (conversation.passed, "green")
     stage.print(verdict, style=style)
     click.get_current_context().exit(code)
@@ -54,8 +57,8 @@ def command(*, live: bool, lang: str, output: str) -> None:
 def service(conversation: Conversation, *, is_live: bool) -> Iterator[Mapping[str, Any]]:
     """Give the arguments that connect a client to the service, or to an emulator that knows the conversation."""
     if is_live:
-        if not os.environ.get("DEEPSEEK_API_KEY"):
-            raise ConfigurationError("demo --live asks the real service: set DEEPSEEK_API_KEY to your key")
+        if not read_settings()["api_key"]:
+            raise ConfigurationError(conversation.keyless)
         yield {}
         return
     # The calls stay on loopback; a proxy would not find it, and a SOCKS one would not even let the client start.
@@ -103,7 +106,7 @@ class Result:
         told = report(self.error or self.answer)
         return {
             "call": conversation.name(self.scene),
-            "colour": self.scene.colour,
+            "client": self.scene.client,
             "streamed": self.scene.is_streamed,
             "route": told.route,
             "model": told.model,
@@ -131,7 +134,8 @@ def play(
     results = []
     for scene, turn in zip(scenes, conversation.turns, strict=False):
         messages.append({"role": "user", "content": turn.question})
-        stage.print(f"\n{conversation.name(scene)} ({scene.colour})", style="bold", markup=False)
+        title = conversation.title.format(call=conversation.name(scene), client=conversation.word(scene.client))
+        stage.print(f"\n{title}", style="bold", markup=False)
         stage.print(f"> {turn.question}", style="cyan", markup=False)
         result = call(scene, messages, connection, stage)
         messages.append(result.message)

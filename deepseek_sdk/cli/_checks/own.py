@@ -1,0 +1,132 @@
+"""Checks of what the user has set: settings and the key."""
+
+from __future__ import annotations
+
+import os
+from http import HTTPStatus
+from typing import TYPE_CHECKING
+
+from deepseek_sdk._settings import SETTINGS
+from deepseek_sdk._wire import host_and_path
+from deepseek_sdk.cli._checks.finding import failed, ok, warning
+from deepseek_sdk.cli._language import origin_in_words
+from deepseek_sdk.config import CONFIG_VARIABLE, nearest, problems_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from deepseek_sdk.cli._checks.finding import Finding
+    from deepseek_sdk.cli._language import Say
+    from deepseek_sdk.config import Settings
+
+__all__ = ["check_settings", "judge_key", "unknown_variables"]
+
+_PREFIX = "DEEPSEEK_SDK_"
+# The local engine has variables of its own.
+_OTHERS = ("DEEPSEEK_SDK_LOCAL_",)
+_SHORTEST_KEY = 20
+
+
+def check_settings(settings: Settings, say: Say) -> list[Finding]:
+    """Look at files and variables."""
+    findings = [
+        failed(
+            "settings",
+            problem,
+            say(en="Correct it; see: deepseek-sdk config show", zh="请改正，参见 deepseek-sdk config show"),
+        )
+        for problem in problems_of(settings)
+    ]
+    findings += [
+        warning("settings", detail, say(en="Correct the name, or unset it.", zh="请改正变量名，或取消该变量。"))
+        for detail in unknown_variables(os.environ, say)
+    ]
+    findings += _readable_keys(settings, say)
+    return findings or [ok("settings", _summary(settings, say))]
+
+
+def _summary(settings: Settings, say: Say) -> str:
+    read = [str(file.path) for file in settings.files if file.is_read]
+    given = [f"{name} ({origin_in_words(settings.origin(name), say)})" for name in SETTINGS if settings.is_given(name)]
+    files = ", ".join(read) or say(en="none", zh="无")
+    return say(en="files: {}; set: {}", zh="配置文件：{}；已设置：{}").format(files, ", ".join(given) or "-")
+
+
+def unknown_variables(names: Iterable[str], say: Say) -> list[str]:
+    """
+    Describe environment variables that look like settings and are none.
+
+    Args:
+        names: All variables.
+        say: Chooses the language.
+
+    Returns:
+        A sentence for each.
+    """
+    known = [CONFIG_VARIABLE, *(setting.variable for setting in SETTINGS.values())]
+    strange = [n for n in sorted(names) if n.startswith(_PREFIX) and n not in known and not n.startswith(_OTHERS)]
+    return [_unknown(name, nearest(name, known), say) for name in strange]
+
+
+def _unknown(name: str, near: str | None, say: Say) -> str:
+    text = say(en="the environment variable {} is not known", zh="环境变量 {} 不是配置项").format(name)
+    hint = say(en="; did you mean {}?", zh="；是不是想写 {}？").format(near)
+    return text + hint if near else text
+
+
+def _readable_keys(settings: Settings, say: Say) -> list[Finding]:
+    """Look for files with a key that others on this machine can read."""
+    if os.name == "nt":
+        return []
+    files = [file for file in settings.files if file.values.get("api_key")]
+    return [
+        warning(
+            "settings",
+            say(en="{} holds a key and others can read it", zh="{} 里有 key，但其他用户也能读取").format(file.path),
+            say(en="Run: ", zh="请运行：") + f"chmod 600 '{file.path}'",
+        )
+        for file in files
+        if file.path.stat().st_mode & 0o077
+    ]
+
+
+def judge_key(settings: Settings, status: int | None, say: Say) -> Finding:
+    """
+    Say whether there is a key and whether it is good.
+
+    Args:
+        settings: What is set.
+        status: What the endpoint answered to it, or None where it was not asked or did not answer.
+        say: Chooses the language.
+
+    Returns:
+        What was found.
+    """
+    key: str | None = settings["api_key"]
+    if not key:
+        advice = say(
+            en="Set DEEPSEEK_API_KEY, or run: deepseek-sdk config init --with-key",
+            zh="请设置 DEEPSEEK_API_KEY，或运行 deepseek-sdk config init --with-key",
+        )
+        return failed("key", say(en="there is no key", zh="没有 key"), advice)
+    origin = origin_in_words(settings.origin("api_key"), say)
+    if status in (401, 403):
+        detail = say(en="from {}: the endpoint refused it (HTTP {})", zh="来自 {}：服务拒绝了它（HTTP {}）")
+        advice = say(
+            en="Check that it was copied whole, belongs to this endpoint, and was not deleted.",
+            zh="请检查 key 是否复制完整、是否属于该服务、是否已被删除。",
+        )
+        return failed("key", detail.format(origin, status), advice)
+    host, _ = host_and_path(settings["base_url"])
+    if host.endswith("deepseek.com") and not _looks_like_one(key):
+        detail = say(en="from {}: it does not look like a key of DeepSeek", zh="来自 {}：看起来不像 DeepSeek 的 key")
+        advice = say(en="Keys begin with sk- and are longer; check it.", zh="key 以 sk- 开头且更长，请检查。")
+        return warning("key", detail.format(origin), advice)
+    is_accepted = status is not None and (status < HTTPStatus.BAD_REQUEST or status in (402, 429))
+    accepted = say(en="from {}: accepted", zh="来自 {}：有效")
+    unasked = say(en="from {}: not verified", zh="来自 {}：未验证")
+    return ok("key", (accepted if is_accepted else unasked).format(origin))
+
+
+def _looks_like_one(key: str) -> bool:
+    return key.startswith("sk-") and len(key) >= _SHORTEST_KEY

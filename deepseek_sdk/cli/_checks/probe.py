@@ -1,0 +1,321 @@
+"""One visit to the endpoint, the way calls go: facts, no opinions."""
+
+from __future__ import annotations
+
+import os
+import queue
+import socket
+import ssl
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from email.utils import parsedate_to_datetime
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from urllib.request import getproxies
+
+import openai
+
+from deepseek_sdk import Client
+from deepseek_sdk._wire import RESPONSE
+from deepseek_sdk.cli._account import BALANCE_PATH, MODELS_PATH
+from deepseek_sdk.cli._exits import redact_url
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+__all__ = ["Answer", "Probe", "Proxies", "causes", "probe", "proxies_of", "verify_error"]
+
+_PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proxies:
+    """
+    What the environment says about proxies.
+
+    Attributes:
+        variables: Those that are set, passwords taken out, such as `HTTPS_PROXY=http://proxy:8080`.
+        used: The proxy for the endpoint, passwords taken out, or None.
+        problem: Why no client can be made with them, or None.
+    """
+
+    variables: tuple[str, ...] = ()
+    used: str | None = None
+    problem: Exception | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """
+    What the endpoint said to one request.
+
+    Attributes:
+        status: The HTTP status, or None where nothing came.
+        elapsed_ms: How long it took, connecting included.
+        content_type: The header.
+        skew_s: How far the local clock is ahead of the server's, or None where it did not say.
+        tls: The version of TLS, or None.
+        certificate: As `ssl` decodes it, or None.
+        body: The decoded body, or None.
+        error: What the client raised, or None.
+    """
+
+    status: int | None = None
+    elapsed_ms: int = 0
+    content_type: str = ""
+    skew_s: float | None = None
+    tls: str | None = None
+    certificate: Mapping[str, Any] | None = None
+    body: Any = None
+    error: Exception | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Probe:
+    """
+    What one visit to the endpoint brought; what was not reached is None.
+
+    Attributes:
+        url: The endpoint.
+        proxies: How the request goes there.
+        timeout_s: How long each step might take.
+        is_offline: No socket was to be opened.
+        resolve_ms: How long the name took.
+        addresses: What the name means.
+        connect_ms: How long TCP took.
+        reach_error: Why there is no connection, or None.
+        issuer: Who issued a certificate that could not be verified, or None.
+        models: The answer to the list of models.
+        balance: The answer to the balance.
+    """
+
+    url: str
+    timeout_s: float
+    is_offline: bool = False
+    proxies: Proxies = field(default_factory=Proxies)
+    resolve_ms: int | None = None
+    addresses: Sequence[str] = ()
+    connect_ms: int | None = None
+    reach_error: Exception | None = None
+    issuer: str | None = None
+    models: Answer | None = None
+    balance: Answer | None = None
+
+    @property
+    def is_tls(self) -> bool:
+        """Whether the endpoint is asked over TLS."""
+        return self.url.lower().startswith("https:")
+
+    @property
+    def status(self) -> int | None:
+        """The HTTP status of the first answer."""
+        return self.models.status if self.models else None
+
+
+def probe(url: str, api_key: str | None, *, timeout_s: float, is_offline: bool) -> Probe:
+    """
+    Visit the endpoint.
+
+    Args:
+        url: Its base URL.
+        api_key: The key, or None to see what the endpoint says without.
+        timeout_s: The longest for each step, in seconds.
+        is_offline: Open no socket; only find out which proxy would be used.
+
+    Returns:
+        What came of it.
+    """
+    found = Probe(url=url, timeout_s=timeout_s, is_offline=is_offline)
+    try:
+        # Without a key the endpoint still says what it thinks of that.
+        client = Client(base_url=url, api_key=api_key or "none", timeout=timeout_s, max_retries=0, backend=None)
+    except Exception as error:  # noqa: BLE001  whatever keeps a client from being made is a finding
+        found.proxies = Proxies(variables=_variables(), problem=error)
+        return found
+    with client:
+        found.proxies = proxies_of(client)
+        if not is_offline:
+            _visit(client, found)
+    return found
+
+
+def _visit(client: Client, found: Probe) -> None:
+    _reach(found)
+    if found.reach_error is not None:
+        return
+    found.models = _ask(client, MODELS_PATH)
+    if verify_error(found.models.error) is not None and found.proxies.used is None:
+        found.issuer = _presented_issuer(found)
+    if found.models.status is not None and found.models.status < HTTPStatus.BAD_REQUEST:
+        found.balance = _ask(client, BALANCE_PATH)
+
+
+def proxies_of(client: Client) -> Proxies:
+    """Find out whether *client* goes to its endpoint through a proxy."""
+    http: Any = client._client  # noqa: SLF001  openai offers no other way to its HTTP client
+    # The client's own rules decide: those for NO_PROXY differ from one HTTP library to the next.
+    is_direct = http._transport_for_url(client.base_url) is http._transport  # noqa: SLF001  likewise
+    known = getproxies()
+    used = None if is_direct else known.get(client.base_url.scheme) or known.get("all")
+    return Proxies(variables=_variables(), used=used and redact_url(_with_scheme(used)))
+
+
+def _with_scheme(proxy: str) -> str:
+    return proxy if "://" in proxy else f"http://{proxy}"
+
+
+def _variables() -> tuple[str, ...]:
+    names = [name for name in sorted(os.environ) if name.lower() in _PROXY_VARIABLES and os.environ[name]]
+    return tuple(f"{name}={redact_url(os.environ[name])}" for name in names)
+
+
+def _reach(found: Probe) -> None:
+    """Resolve a name and connect: the proxy's where there is one, the endpoint's otherwise."""
+    host, port = _address(found.proxies.used or found.url)
+    try:
+        started = time.monotonic()
+        found.addresses = _resolve(host, port, found.timeout_s)
+        found.resolve_ms = _milliseconds(started)
+        started = time.monotonic()
+        _connect(found.addresses, port, found.timeout_s)
+        found.connect_ms = _milliseconds(started)
+    except OSError as error:
+        found.reach_error = error
+
+
+def _address(url: str) -> tuple[str, int]:
+    parts = urlsplit(url)
+    default = {"https": 443, "http": 80}.get(parts.scheme.lower(), 1080)
+    return parts.hostname or "", parts.port or default
+
+
+def _milliseconds(started: float) -> int:
+    return round((time.monotonic() - started) * 1000)
+
+
+def _resolve(host: str, port: int, timeout_s: float) -> list[str]:
+    """Look up *host*; the system's resolver knows no deadline, so a thread waits for it."""
+    answers: queue.SimpleQueue[list[Any] | OSError] = queue.SimpleQueue()
+
+    def look_up() -> None:
+        try:
+            answers.put(socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        except OSError as error:
+            answers.put(error)
+
+    threading.Thread(target=look_up, daemon=True).start()
+    try:
+        answer = answers.get(timeout=timeout_s)
+    except queue.Empty:
+        raise socket.gaierror(socket.EAI_AGAIN, "timed out") from None
+    if isinstance(answer, OSError):
+        raise answer
+    return list(dict.fromkeys(str(sockaddr[0]) for *_, sockaddr in answer))
+
+
+def _connect(addresses: Sequence[str], port: int, timeout_s: float) -> None:
+    """Connect to the first address that lets us, within *timeout_s* for all of them."""
+    ends = time.monotonic() + timeout_s
+    for address in addresses:
+        try:
+            socket.create_connection((address, port), timeout=max(0.05, ends - time.monotonic())).close()
+        except OSError:
+            if address == addresses[-1] or time.monotonic() >= ends:
+                raise
+        else:
+            return
+
+
+def _ask(client: Client, path: str) -> Answer:
+    security: dict[str, Any] = {}
+    http: Any = client._client  # noqa: SLF001  openai offers no other way to its HTTP client
+    # A connection that the server closes after its answer can tell nothing afterwards.
+    http.event_hooks = {"response": [lambda response: security.update(_security(response))]}
+    sent_at, started = time.time(), time.monotonic()
+    error: Exception | None = None
+    response: Any = None
+    try:
+        response = client.get(path, cast_to=RESPONSE)
+    except openai.APIStatusError as refusal:
+        error, response = refusal, refusal.response
+    except Exception as failure:  # noqa: BLE001  what went wrong is what is asked for
+        error = failure
+    elapsed_ms = _milliseconds(started)
+    if response is None:
+        return Answer(elapsed_ms=elapsed_ms, error=error)
+    middle = (sent_at + time.time()) / 2
+    return replace(_answer(response, middle=middle), elapsed_ms=elapsed_ms, error=error, **security)
+
+
+def _security(response: Any) -> dict[str, Any]:
+    stream = response.extensions.get("network_stream")
+    secured = stream.get_extra_info("ssl_object") if stream is not None else None
+    # Where the system verifies certificates, not OpenSSL, there is no decoded one.
+    return {"tls": secured.version(), "certificate": secured.getpeercert() or None} if secured else {}
+
+
+def _answer(response: Any, *, middle: float) -> Answer:
+    body = None
+    with suppress(ValueError):
+        body = response.json()
+    return Answer(
+        status=response.status_code,
+        content_type=response.headers.get("content-type", ""),
+        skew_s=_skew(response.headers.get("date"), middle),
+        body=body,
+    )
+
+
+def _skew(date: str | None, middle: float) -> float | None:
+    if date is None:
+        return None
+    try:
+        # The header has whole seconds: half of one is its mean error.
+        return middle - (parsedate_to_datetime(date).timestamp() + 0.5)
+    except ValueError:
+        return None
+
+
+def _presented_issuer(found: Probe) -> str | None:
+    """
+    Tell who issued the certificate that was not trusted: it may be the company's proxy.
+
+    `ssl` decodes only what it has verified, so for one handshake the certificate itself is what is trusted.
+    """
+    host, port = _address(found.url)
+    with suppress(OSError, ValueError):
+        pem = ssl.get_server_certificate((host, port), timeout=found.timeout_s)
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+        context.check_hostname = False
+        context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+        context.load_verify_locations(cadata=pem)
+        with (
+            socket.create_connection((host, port), timeout=found.timeout_s) as plain,
+            context.wrap_socket(plain) as secured,
+        ):
+            return issuer_of(secured.getpeercert() or {})
+    return None
+
+
+def issuer_of(certificate: Mapping[str, Any]) -> str:
+    """Name who issued *certificate*, as `ssl` decodes it."""
+    names = {name: value for part in certificate.get("issuer", ()) for name, value in part}
+    wanted = (names.get("organizationName"), names.get("commonName"))
+    return ", ".join(dict.fromkeys(name for name in wanted if name)) or "?"
+
+
+def causes(error: BaseException | None) -> list[BaseException]:
+    """List *error* and what led to it."""
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def verify_error(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """Find out whether *error* comes of a certificate that was not trusted."""
+    return next((cause for cause in causes(error) if isinstance(cause, ssl.SSLCertVerificationError)), None)

@@ -1,0 +1,191 @@
+"""`deepseek-sdk chat`: one question from a script, or a conversation in the terminal."""
+
+from __future__ import annotations
+
+import os
+import sys
+from contextlib import contextmanager
+from io import TextIOWrapper
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+import platformdirs
+
+from deepseek_sdk import Client
+from deepseek_sdk.cli._account import base_url_option
+from deepseek_sdk.cli._chat.ask import ask, row_of
+from deepseek_sdk.cli._chat.commands import COMMANDS
+from deepseek_sdk.cli._chat.errors import explain
+from deepseek_sdk.cli._chat.lines import History, Lines
+from deepseek_sdk.cli._chat.loop import Conversation, notes_on
+from deepseek_sdk.cli._chat.show import MarkdownChannel, ReasoningChannel, Show, SilentChannel, TextChannel
+from deepseek_sdk.cli._chat.talk import Answer, Settings, Talk
+from deepseek_sdk.cli._chat.words import WORDS, Words
+from deepseek_sdk.cli._exits import Exit, exit_code
+from deepseek_sdk.cli._language import language_option
+from deepseek_sdk.cli._output import output_option, show
+from deepseek_sdk.cli._terminal import Interrupts, console_of, is_lively
+from deepseek_sdk.config import read_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from deepseek_sdk.cli._chat.show import Channel
+
+__all__ = ["command"]
+
+# The pace of a model; at once would show nothing of the streaming.
+_EMULATED_TOKENS_PER_S = 60
+
+
+def default_model() -> str:
+    """Give the model that the settings name."""
+    model: str = read_settings()["model"]
+    return model
+
+
+@click.command("chat")
+@click.argument("prompt", required=False)
+@click.option("-m", "--model", default=default_model, show_default="from the settings", help="Whom to ask.")
+@click.option("--system", help="System message.")
+@click.option(
+    "--thinking/--no-thinking", "is_thinking", default=None, help="Think first, or not; default: the server's."
+)
+@click.option("--effort", type=click.Choice(["low", "high", "max"]), help="How hard to think.")
+@click.option("--max-tokens", type=click.IntRange(min=1), help="Longest answer, in tokens, reasoning included.")
+@click.option("--temperature", type=click.FloatRange(0, 2), help="How much is left to chance.")
+@click.option(
+    "--show-reasoning/--hide-reasoning", default=None, help="Reasoning on stderr; default: where that is a terminal."
+)
+@base_url_option
+@click.option("--emulator", "is_emulated", is_flag=True, help="Talk to the emulator, which echoes; no key needed.")
+@click.option("--no-history", is_flag=True, help="Neither read nor keep what is typed.")
+@language_option
+@output_option
+def command(
+    *,
+    prompt: str | None,
+    show_reasoning: bool | None,
+    base_url: str | None,
+    is_emulated: bool,
+    no_history: bool,
+    lang: str,
+    output: str,
+    **settings: Any,
+) -> None:
+    """
+    Ask DeepSeek one question, or hold a conversation.
+
+    With PROMPT, or with - and the question on stdin, the answer is all there is on stdout: its text as it comes, or one
+    row of data with -o json, jsonl or csv. Ctrl-C ends the program with 130.
+
+    Without, in a terminal, questions and answers take turns. Ctrl-C ends the answer that is coming; what had come of it
+    stays in the conversation. /help lists the commands.
+    """
+    words, talk = WORDS[lang], Talk(Settings(**settings))
+    question = question_of(prompt, words, output=output)
+    if is_emulated and base_url:
+        raise click.UsageError(words.usage["url"])
+    reasoning = reasoning_channel(is_wanted=show_reasoning)
+    with service(base_url, is_emulated=is_emulated) as connection, Client(**connection) as client:
+        if question is None:
+            converse(client, talk, words, reasoning, is_remembering=not no_history)
+        else:
+            click.get_current_context().exit(
+                answer_once(client, talk.ask(question), question, words, reasoning, output)
+            )
+
+
+def question_of(prompt: str | None, words: Words, *, output: str) -> str | None:
+    """Find the one question; None stands for a conversation."""
+    if prompt is None and sys.stdin.isatty():
+        if output != "table":
+            raise click.UsageError(words.usage["output"].format(output=output))
+        if not sys.stdout.isatty():
+            raise click.UsageError(words.usage["terminal"])
+        return None
+    question = read_stdin() if prompt is None or prompt == "-" else prompt
+    if not question.strip():
+        raise click.UsageError(words.usage["empty"])
+    return question
+
+
+def read_stdin() -> str:
+    """Read the question from stdin."""
+    if isinstance(sys.stdin, TextIOWrapper):
+        sys.stdin.reconfigure(errors="replace")
+    return sys.stdin.read().rstrip("\n")
+
+
+def reasoning_channel(*, is_wanted: bool | None) -> Channel:
+    """Choose where reasoning is shown."""
+    is_shown = sys.stderr.isatty() if is_wanted is None else is_wanted
+    return ReasoningChannel(console_of(sys.stderr)) if is_shown else SilentChannel()
+
+
+@contextmanager
+def service(base_url: str | None, *, is_emulated: bool) -> Iterator[Mapping[str, Any]]:
+    """Give the arguments that connect a client to the service, or to an emulator."""
+    if not is_emulated:
+        yield {} if base_url is None else {"base_url": base_url}
+        return
+    from deepseek_sdk.testing import Emulator  # noqa: PLC0415  an extra of its own
+
+    # The calls stay on loopback; a proxy would not find it, and a SOCKS one would not even let the client start.
+    os.environ["no_proxy"] = "*"
+    with Emulator(tokens_per_s=_EMULATED_TOKENS_PER_S) as emulator:
+        yield {"base_url": emulator.url, "api_key": "emulator"}
+
+
+def answer_once(
+    client: Client, request: Mapping[str, Any], question: str, words: Words, reasoning: Channel, output: str
+) -> int:
+    """Ask one question; give the exit code."""
+    content = TextChannel(sys.stdout) if output == "table" else SilentChannel()
+    with Interrupts() as interrupts:
+        answer = ask(client, request, Show(reasoning=reasoning, content=content), interrupts)
+    has_something = answer.error is None or getattr(answer.error, "partial", None)
+    if output != "table" and not answer.is_interrupted and has_something:
+        show([row_of(question, answer)], output=output, headings={})
+    return tell_end(answer, words)
+
+
+def tell_end(answer: Answer, words: Words) -> int:
+    """Say on stderr what there is to say about the end; give the exit code."""
+    console = console_of(sys.stderr)
+    for note in notes_on(answer, words):
+        console.print(note, style="yellow", markup=False, soft_wrap=True)
+    if answer.error is not None:
+        console.print(explain(answer.error, words), style="red", markup=False, soft_wrap=True)
+        return exit_code(answer.error)
+    if answer.is_interrupted:
+        console.print(words.interrupted, style="dim", markup=False)
+        return Exit.INTERRUPTED
+    return Exit.OK
+
+
+def converse(client: Client, talk: Talk, words: Words, reasoning: Channel, *, is_remembering: bool) -> None:
+    """Hold a conversation until the user leaves."""
+    is_rendered = is_lively(sys.stdout, os.environ)
+    content = MarkdownChannel(console_of(sys.stdout)) if is_rendered else TextChannel(sys.stdout)
+    with Interrupts() as interrupts:
+        Conversation(
+            client=client,
+            talk=talk,
+            words=words,
+            lines=Lines(history_of(words) if is_remembering else None, interrupts, COMMANDS),
+            show=Show(reasoning=reasoning, content=content),
+            interrupts=interrupts,
+            console=console_of(sys.stderr),
+        ).run()
+
+
+def history_of(words: Words) -> History:
+    """Give the history, in the user's folder for such things; one that cannot be kept is told, and no more."""
+
+    def warn(error: OSError) -> None:
+        reason = error.strerror or str(error)
+        console_of(sys.stderr).print(words.history.format(reason=reason), style="yellow", markup=False, soft_wrap=True)
+
+    return History(Path(platformdirs.user_state_dir("deepseek-sdk", appauthor=False)) / "chat_history", warn)

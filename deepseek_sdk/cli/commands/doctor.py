@@ -1,0 +1,140 @@
+"""`deepseek-sdk doctor`: what keeps calls from working, and what to do about it."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import click
+from rich.text import Text
+
+from deepseek_sdk._validate import check_base_url
+from deepseek_sdk.cli._account import base_url_option
+from deepseek_sdk.cli._checks.finding import found_by, skipped
+from deepseek_sdk.cli._checks.machine import check_engine, check_extras, check_python, check_versions
+from deepseek_sdk.cli._checks.network import (
+    judge_balance,
+    judge_clock,
+    judge_endpoint,
+    judge_models,
+    judge_proxy,
+    judge_tls,
+)
+from deepseek_sdk.cli._checks.own import check_settings, judge_key
+from deepseek_sdk.cli._checks.probe import probe
+from deepseek_sdk.cli._checks.store import check_store
+from deepseek_sdk.cli._exits import Exit, redact
+from deepseek_sdk.cli._language import Say, language_option
+from deepseek_sdk.cli._output import output_option, screen, show
+from deepseek_sdk.config import read_settings
+from deepseek_sdk.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from deepseek_sdk.cli._checks.finding import Finding
+    from deepseek_sdk.cli._checks.probe import Probe
+    from deepseek_sdk.config import Settings
+
+__all__ = ["command"]
+
+_STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
+_STEP_S = 5.0
+
+
+@click.command("doctor")
+@click.option("--offline", is_flag=True, help="Skip whatever opens a socket.")
+@base_url_option
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=_STEP_S,
+    show_default=True,
+    help="The longest for each step on the network, in seconds.",
+)
+@language_option
+@output_option
+def command(*, offline: bool, base_url: str | None, timeout: float, lang: str, output: str) -> None:
+    """
+    Look for what keeps calls from working; each line that is not ok says what to do.
+
+    Ends with 5 when a check failed; warnings do not count. No key is ever shown.
+    """
+    say = Say(lang)
+    if base_url is not None:
+        check_base_url(base_url)
+    settings = read_settings(**({} if base_url is None else {"base_url": base_url}))
+    with screen().status(say(en="checking", zh="检查中")):
+        visit = visit_of(settings, timeout_s=timeout, is_offline=offline)
+        findings = [finding for check in checks(settings, visit, say) for finding in check()]
+    rows = [finding.row(partial(hidden, key=settings["api_key"])) for finding in findings]
+    headings = {
+        "check": say(en="check", zh="检查项"),
+        "status": say(en="status", zh="状态"),
+        "detail": say(en="detail", zh="说明"),
+    }
+    show(rows, output=output, headings=headings, cells=[in_words(row, say) for row in rows])
+    has_failed = any(finding.status == "failed" for finding in findings)
+    click.get_current_context().exit(Exit.CHECK if has_failed else Exit.OK)
+
+
+def visit_of(settings: Settings, *, timeout_s: float, is_offline: bool) -> Probe | None:
+    """Visit the endpoint, unless the key may not be sent there."""
+    try:
+        url = settings.trusted_base_url(has_own_key=False)
+    except ConfigurationError:
+        return None
+    return probe(url, settings["api_key"], timeout_s=timeout_s, is_offline=is_offline)
+
+
+def checks(settings: Settings, visit: Probe | None, say: Say) -> list[Callable[[], list[Finding]]]:
+    """List the checks, in the order of their lines."""
+    judges: dict[str, Callable[[Probe], Finding]] = {
+        "proxy": partial(judge_proxy, say=say),
+        "endpoint": partial(judge_endpoint, say=say),
+        "tls": partial(judge_tls, say=say),
+        "clock": partial(judge_clock, say=say),
+        "balance": partial(judge_balance, say=say),
+        "models": partial(judge_models, model=settings["model"], say=say),
+    }
+    before: dict[str, Callable[[], Finding | list[Finding]]] = {
+        "python": partial(check_python, say),
+        "versions": partial(check_versions, say),
+        "settings": partial(check_settings, settings, say),
+        "key": partial(judge_key, settings, visit.status if visit else None, say),
+    }
+    after: dict[str, Callable[[], Finding | list[Finding]]] = {
+        "extras": partial(check_extras, say),
+        "store": partial(check_store, say),
+        "engine": partial(check_engine, say),
+    }
+    visited = {name: partial(judged, name, judge, visit, say) for name, judge in judges.items()}
+    runs: dict[str, Callable[[], Finding | list[Finding]]] = {**before, **visited, **after}
+    return [partial(found_by, name, run, say) for name, run in runs.items()]
+
+
+def judged(name: str, judge: Callable[[Probe], Finding], visit: Probe | None, say: Say) -> Finding:
+    """Judge a visit, where there was one."""
+    if visit is None:
+        return skipped(name, say(en="not asked: see settings", zh="未访问：见 settings 一项"))
+    if visit.is_offline and name != "proxy":
+        return skipped(name, say(en="not asked: --offline", zh="未访问：--offline"))
+    return judge(visit)
+
+
+def hidden(text: str, *, key: str | None) -> str:
+    """Take out of *text* whatever may not be shown."""
+    return redact(text.replace(key, "sk-…") if key else text)
+
+
+def in_words(row: Mapping[str, Any], say: Say) -> dict[str, Any]:
+    """Word a row for a table: the status in colour, the advice under the detail."""
+    words = {
+        "ok": say(en="ok", zh="正常"),
+        "warning": say(en="warning", zh="警告"),
+        "failed": say(en="failed", zh="失败"),
+        "skipped": say(en="skipped", zh="跳过"),
+    }
+    status = Text(words[row["status"]], style=_STYLES[row["status"]])
+    detail = row["detail"] + (f"\n→ {row['advice']}" if row["advice"] else "")
+    return {"check": row["check"], "status": status, "detail": detail}
