@@ -12,7 +12,7 @@ from deepseek_sdk.testing.faults import Fault
 from deepseek_sdk.testing.recording import RecordedRequest
 from deepseek_sdk.testing.replies import Reply, ToolCall
 from deepseek_sdk.testing.scripted import ScriptedBackend, ScriptedSource, chunk, make_call, said, whole
-from deepseek_sdk.testing.virtual import VirtualIO
+from deepseek_sdk.testing.virtual import VirtualIO, finish
 from deepseek_sdk.testing.vocabulary import DeepSeekVocabulary, EstimatedVocabulary, Vocabulary
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "VirtualIO",
     "Vocabulary",
     "chunk",
+    "finish",
     "make_call",
     "said",
     "whole",

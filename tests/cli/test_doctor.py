@@ -639,7 +639,7 @@ def test_strange_balances(balance: Answer, status: str, word: str) -> None:
 
 MOUNTS = r"""
 /dev/sda1 / ext4 rw 0 0
-server:/home /home nfs4 rw 0 0
+server:/home /users nfs4 rw 0 0
 //server/share /mnt/my\040files cifs rw 0 0
 tmpfs /users/me/.cache tmpfs rw 0 0
 overlay / overlay rw 0 0
