@@ -113,6 +113,26 @@ def test_a_stream_survives_the_children() -> None:
         assert ["answered"] * 2 == [request.outcome for request in server.requests]
 
 
+def test_a_response_that_nobody_supervises() -> None:
+    """A child that closes a response which it inherited leaves the parent's connection alone, whoever reads it."""
+    program = """
+    client = Client(base_url=URL, api_key="k")
+    request = client._client.build_request("GET", URL)
+    response = client._client.send(request, stream=True)
+    check(in_children(1, lambda number: response.close()))
+    assert b"whole" in response.read()
+    client.close()
+    """
+
+    def script(exchange: Exchange) -> None:
+        exchange.head(content_length="10")
+        exchange.pause(2)
+        exchange.send(b"the whole.")
+
+    with RawServer(script) as server:
+        run(program, server.url)
+
+
 def test_locks_that_were_held() -> None:
     """A child works although other threads of its parent were in the middle of calls when it was made."""
     program = """

@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import itertools
 import threading
+import types
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import anyio
@@ -19,7 +22,7 @@ from deepseek_sdk.testing import Emulator, EstimatedVocabulary
 from tests.raw_server import RawServer, answer, stream
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Awaitable, Callable, Coroutine, Generator
 
 HI = stream(*answer("Hi"))
 BODY: dict[str, Any] = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hi"}]}
@@ -110,11 +113,18 @@ def in_thread(work: Callable[[], Awaitable[None]]) -> threading.Thread:
 
 
 def test_closing_reaches_other_loops() -> None:
-    """`aclose()` closes the connections of a loop that runs in another thread, and waits for it."""
+    """`aclose()` lets a loop that runs in another thread close its connections, and waits for it."""
     used, finished = threading.Event(), threading.Event()
+    closed_by: list[int] = []
+
+    class Noting(httpx2.AsyncHTTPTransport):
+        async def aclose(self) -> None:
+            closed_by.append(threading.get_ident())
+            await super().aclose()
 
     with RawServer(HI) as server:
         client = AsyncClient(base_url=server.url, api_key="k", max_retries=0)
+        client._client._transport._make = Noting  # type: ignore[attr-defined]
 
         async def elsewhere() -> None:
             await ask(client)
@@ -127,6 +137,7 @@ def test_closing_reaches_other_loops() -> None:
             asyncio.run(client.aclose())
             assert server.wait_until_closed()
             assert 0 == homes(client)
+            assert [thread.ident] == closed_by
         finally:
             finished.set()
             thread.join()
@@ -161,29 +172,61 @@ def test_a_forgotten_client() -> None:
         assert server.wait_until_closed()
 
 
-@pytest.mark.parametrize("is_ours", [True, False], ids=["ours", "the caller's"])
-def test_cancelled_at_any_point(is_ours: bool) -> None:  # noqa: FBT001
-    """Cancelling a task, also while it gives its connection back, never costs the pool a place."""
-
-    async def main(client: AsyncClient) -> int:
-        await ask(client)
-        for turn in range(120):
-            task = asyncio.create_task(ask(client))
-            await asyncio.sleep(0.0004 * (turn % 20))
-            for _ in range(turn // 20):
-                await asyncio.sleep(0)
+@types.coroutine
+def cancelled_at(coroutine: Coroutine[Any, Any, Any], suspension: int) -> Generator[Any, Any, bool]:
+    """Await a coroutine, and cancel the task at one of its suspensions; say whether it came to that."""
+    step: Callable[[], Any] = partial(coroutine.send, None)
+    for count in itertools.count(1):
+        try:
+            waited_for = step()
+        except StopIteration:
+            return count > suspension
+        if count == suspension:
+            task = asyncio.current_task()
+            assert task is not None
             task.cancel()
+        try:
+            step = partial(coroutine.send, (yield waited_for))
+        except BaseException as error:  # noqa: BLE001  the coroutine gets it
+            step = partial(coroutine.throw, error)
+    raise AssertionError
+
+
+@pytest.mark.parametrize("is_ours", [True, False], ids=["ours", "the caller's"])
+@pytest.mark.parametrize("plain", ["direct", "stream"])
+@pytest.mark.parametrize("headers", [{}, {"connection": "close"}], ids=["kept", "new connections"])
+def test_cancelled_at_any_point(headers: dict[str, str], plain: Any, is_ours: bool) -> None:  # noqa: FBT001
+    """Wherever a call is cancelled, also while it gives its connection back, the pool has its place again."""
+
+    async def main(client: AsyncClient) -> list[int]:
+        left = []
+        for suspension in itertools.count(1):
+            await ask(client)
+            task = asyncio.create_task(awaited(cancelled_at(ask(client), suspension)))
             with contextlib.suppress(asyncio.CancelledError):
-                await task
-        left = len(pool_of(client)._requests)
+                if not await task:
+                    break
+            left.append(len(pool_of(client)._requests))
         await client.close()
         return left
 
+    async def awaited(awaitable: Any) -> bool:
+        return bool(await awaitable)
+
     with RawServer(HI) as server:
         http_client = None if is_ours else httpx2.AsyncClient()
-        client = AsyncClient(base_url=server.url, api_key="k", http_client=http_client, max_retries=0)
+        client = AsyncClient(
+            base_url=server.url,
+            api_key="k",
+            http_client=http_client,
+            max_retries=0,
+            plain=plain,
+            default_headers=headers,
+        )
+        left = asyncio.run(main(client))
 
-        assert 0 == asyncio.run(main(client))
+    assert len(left) > 2
+    assert set(left) == {0}
 
 
 def pool_of(client: AsyncClient) -> Any:
