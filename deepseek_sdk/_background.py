@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Protocol
-
-if TYPE_CHECKING:
-    from deepseek_sdk._io import IO
+from typing import Protocol
 
 __all__ = ["Background", "Ticket"]
-
-# How long a closing client waits for work that it has cancelled.
-_GRACE_S = 1.0
 
 Ticket = Future[None]
 
@@ -21,7 +14,7 @@ Ticket = Future[None]
 class Work(Protocol):
     """Something that goes on in the background."""
 
-    def cancel(self) -> object:
+    def cancel(self) -> None:
         """End it, from any thread."""
         ...
 
@@ -34,6 +27,11 @@ class Background:
         self._running: dict[Ticket, Work | None] = {}
         self._lock = threading.Lock()
         self._is_closed = False
+
+    @property
+    def is_closed(self) -> bool:
+        """Nothing more begins, and what went on has been cancelled."""
+        return self._is_closed
 
     def admit(self) -> Ticket | None:
         """
@@ -77,12 +75,12 @@ class Background:
         if was_there:
             ticket.set_result(None)
 
-    async def close(self, io: IO) -> None:
+    def close(self) -> list[Ticket]:
         """
-        Cancel what goes on, wait for its end, and let nothing more begin.
+        Cancel what goes on, and let nothing more begin.
 
-        Args:
-            io: How to wait.
+        Returns:
+            The tickets of what went on; each is done when its work has ended.
         """
         with self._lock:
             self._is_closed = True
@@ -90,7 +88,4 @@ class Background:
         for work in running.values():
             if work is not None:
                 work.cancel()
-        until = io.now() + _GRACE_S
-        for ticket in running:
-            with contextlib.suppress(TimeoutError):
-                await io.wait(ticket, max(until - io.now(), 0))
+        return list(running)

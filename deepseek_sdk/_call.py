@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from deepseek_sdk._record import Record
 
 __all__ = ["Call", "CallOptions", "Plain", "Priority", "current_options", "options"]
+
+_log = logging.getLogger("deepseek_sdk")
 
 Plain = Literal["auto", "stream", "direct"]
 Priority = Literal["realtime", "batch"]
@@ -130,11 +133,11 @@ def checked_options(given: dict[str, Any]) -> CallOptions:
     return CallOptions(**given)
 
 
-class Closable(Protocol):
-    """A source, as far as the call is concerned."""
+class Answer(Protocol):
+    """A reply, as far as the call is concerned."""
 
-    def abort(self) -> None:
-        """Let go without waiting, from any thread; harmless when done before."""
+    def abandon(self) -> None:
+        """Let go without waiting, from any thread; harmless when it has ended."""
         ...
 
 
@@ -154,7 +157,7 @@ class Call:
         io: Time and concurrency in the caller's colour.
         upstream: The endpoint to ask; what it can do is the backend's business.
         max_retries: How often the same route may be asked again.
-        opened: Every source that was opened for it.
+        opened: Every reply that was made for it. They end with the one that its caller gets.
     """
 
     body: dict[str, Any]
@@ -167,7 +170,7 @@ class Call:
     io: IO
     upstream: Any
     max_retries: int
-    opened: list[Closable] = field(default_factory=list)
+    opened: list[Answer] = field(default_factory=list)
 
     @property
     def model(self) -> str:
@@ -182,10 +185,19 @@ class Call:
         Args:
             error: What the caller gets.
         """
-        for source in self.opened:
-            source.abort()
+        self.let_go()
         if isinstance(error, Exception):
             self.blame(error)
+
+    def let_go(self) -> None:
+        """End every reply that has not ended: nobody will."""
+        opened = self.opened.copy()
+        self.opened.clear()
+        for reply in opened:
+            try:
+                reply.abandon()
+            except Exception:  # noqa: BLE001  the caller has an error, or an answer, that matters more
+                _log.exception("an answer could not be abandoned")
 
     def blame(self, error: Exception) -> None:
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,7 @@ from deepseek_sdk._background import Background
 from deepseek_sdk._call import Call, CallOptions, current_options
 from deepseek_sdk._clock import UNSET, Limits, effective_limits, is_thinking
 from deepseek_sdk._headers import options_in
-from deepseek_sdk._io import AsyncIO, SyncIO
+from deepseek_sdk._io import IO, AsyncIO, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._record import Record
@@ -26,10 +27,14 @@ if TYPE_CHECKING:
 
     from openai._models import FinalRequestOptions
 
+    from deepseek_sdk._background import Ticket
     from deepseek_sdk._pipeline import Stage
     from deepseek_sdk.backends.base import Backend
 
 __all__ = ["Family"]
+
+# How long a client that is closed waits for work that it has cancelled.
+_GRACE_S = 1.0
 
 
 class Family:
@@ -98,18 +103,26 @@ class Family:
 
     async def close(self, client: openai.OpenAI | openai.AsyncOpenAI) -> None:
         """
-        End what goes on in the background.
+        End what goes on in the background, and wait for that, a second at most.
 
         Args:
             client: The client that is closed.
         """
-        if (background := self._background.made()) is not None:
-            await background.close(self._io(client))
+        background = self._background.made()
+        if background is not None:
+            await _all_done(background.close(), self._io(client))
 
     def _io(self, client: openai.OpenAI | openai.AsyncOpenAI) -> SyncIO | AsyncIO:
         background = self._background.get()
         is_sync = isinstance(client, openai.OpenAI)
         return SyncIO(background, self._watchdog.get()) if is_sync else AsyncIO(background)
+
+
+async def _all_done(tickets: Sequence[Ticket], io: IO) -> None:
+    until = io.now() + _GRACE_S
+    for ticket in tickets:
+        with contextlib.suppress(TimeoutError):
+            await io.wait(ticket, max(until - io.now(), 0))
 
 
 def _body_of(options: FinalRequestOptions) -> Any:

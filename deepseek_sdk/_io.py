@@ -13,10 +13,10 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import anyio
-import sniffio
 
 from deepseek_sdk._finish import finish
-from deepseek_sdk._wire import AsyncUpstream, CancelToken, SyncUpstream, Upstream, Watchdog, make_alarm
+from deepseek_sdk._loop import current_loop
+from deepseek_sdk._wire import AsyncUpstream, CancelToken, SyncUpstream, Upstream, Watchdog
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
@@ -251,10 +251,10 @@ class _ThreadRace(Generic[T]):
 async def _settled(background: Background, ticket: Ticket, branch: Branch[None], io: IO) -> None:
     try:
         await branch(io)
-    except concurrent.futures.CancelledError:
-        _log.debug("background work was cancelled")
     except Exception:  # noqa: BLE001  nobody waits for it
-        _log.warning("background work failed", exc_info=True)
+        # Work that is cut off by the end of its client fails in many ways, and in none that matters.
+        level = logging.DEBUG if background.is_closed else logging.WARNING
+        _log.log(level, "background work failed", exc_info=True)
     finally:
         background.leave(ticket)
 
@@ -281,9 +281,8 @@ class AsyncIO:
 
     async def wait(self, future: Future[T], timeout: float | None = None) -> T:
         if not future.done():
-            done = anyio.Event()
-            wake = _waker()
-            future.add_done_callback(lambda _: wake(done.set))
+            done, loop = anyio.Event(), current_loop()
+            future.add_done_callback(lambda _: loop.call_soon(done.set))
             with anyio.fail_after(timeout):
                 await done.wait()
         return future.result(timeout=0)
@@ -304,7 +303,7 @@ class AsyncIO:
         ticket = self._background.admit()
         if ticket is None:
             return False
-        self._background.hold(ticket, _Detached(_settled(self._background, ticket, branch, self)))
+        self._background.hold(ticket, _Detached(partial(_settled, self._background, ticket, branch, self)))
         return True
 
     async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
@@ -345,48 +344,18 @@ class _TaskRace(Generic[T]):
         raise self._errors[0]
 
 
-def _waker() -> Callable[[Callable[[], None]], object]:
-    """Return how another thread wakes the event loop that runs now."""
-    if sniffio.current_async_library() == "trio":
-        import trio  # noqa: PLC0415  it is there, since it runs
-
-        token: Any = trio.lowlevel.current_trio_token()
-        return partial(_wake, token.run_sync_soon)
-    import asyncio  # noqa: PLC0415  a sync program need not load it
-
-    return partial(_wake, asyncio.get_running_loop().call_soon_threadsafe)
-
-
-def _wake(call_soon: Callable[[Callable[[], None]], object], callback: Callable[[], None]) -> None:
-    # The loop may be gone by the time the future is done: then nobody waits.
-    with contextlib.suppress(RuntimeError):
-        call_soon(callback)
-
-
 class _Detached:
-    """Work on an event loop that any thread may cancel."""
+    """Work on the event loop that runs, which any thread may cancel."""
 
-    def __init__(self, work: Coroutine[Any, Any, None]) -> None:
-        self._alarm = make_alarm()
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        self._loop = current_loop()
         self._scope = anyio.CancelScope()
-        self._task = _start_detached(self._run(work))
+        self._work = work
+        self._loop.start(self._run)
 
     def cancel(self) -> None:
-        self._alarm.call_soon(self._cancel)
+        self._loop.call_soon(self._scope.cancel)
 
-    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
+    async def _run(self) -> None:
         with self._scope:
-            await work
-
-    async def _cancel(self) -> None:
-        self._scope.cancel()
-
-
-def _start_detached(work: Coroutine[Any, Any, None]) -> object:
-    if sniffio.current_async_library() == "trio":
-        import trio  # noqa: PLC0415
-
-        return trio.lowlevel.spawn_system_task(_awaited, work, context=contextvars.copy_context())
-    import asyncio  # noqa: PLC0415
-
-    return asyncio.get_running_loop().create_task(work)
+            await self._work()

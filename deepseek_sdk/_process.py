@@ -8,9 +8,23 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["PerProcess"]
+__all__ = ["Owner", "PerProcess"]
 
 T = TypeVar("T")
+
+
+class Owner:
+    """The process that made something: in a forked child it is not for the child to end."""
+
+    __slots__ = ("_pid",)
+
+    def __init__(self) -> None:
+        self._pid = os.getpid()
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this is that process."""
+        return os.getpid() == self._pid
 
 
 class PerProcess(Generic[T]):
@@ -21,7 +35,7 @@ class PerProcess(Generic[T]):
     be the end of connections that the parent still uses.
 
     Args:
-        make: Makes one.
+        make: Makes one; of two that threads of a child make at once, one is thrown away unused.
         leave: Called in a child with each that it inherited, at least once; must take no lock.
     """
 

@@ -168,6 +168,7 @@ class Reply:
         self._is_finishing = False
         self._is_abandoned = False
         self._is_ended = False
+        call.opened.append(self)
 
     def tap(self, tap: Tap) -> None:
         """
@@ -395,12 +396,14 @@ class Reply:
         self._is_ended = True
         self._held = []
         self._finish_record()
+        self.call.let_go()
         self.call.blame(error)
         raise error
 
     def _adopt(self, other: Reply, level: int) -> None:
         if self.has_shown:
             other.progress.follow(self.progress)
+        other._is_ended = True  # what is left of it belongs to this one
         self.source, self.progress = other.source, other.progress
         self.clock, self._attempt = other.clock, other._attempt
         other._legs[-1].rescuer = self._legs[level].rescuer
@@ -425,6 +428,7 @@ class Reply:
         self._finish_record()
         for leg in self._legs:
             leg.end(ending, error)
+        self.call.let_go()
 
     def _finish_record(self) -> None:
         record = self.call.record

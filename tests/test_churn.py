@@ -270,7 +270,7 @@ def test_tasks(server: str) -> None:
             used.append(Use.now())
             await asyncio.sleep(0.1)
             transport: Any = client._client._transport
-            pool = transport._homes.get().all()[0][1]._transport._pool
+            pool = transport._pools.get().all()[0][1].transport._pool
             return len(asyncio.all_tasks()), len(pool._requests)
 
     before = Use.now()

@@ -244,6 +244,34 @@ def test_left_early_over_any_client(driver: Driver) -> None:
         assert server.wait_for_abort()
 
 
+@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "plain"])
+@pytest.mark.parametrize("script", [HI, whole(completion("Hi"))], ids=["events", "whole"])
+def test_hooks_that_read(driver: Driver, script: Script, is_stream: bool) -> None:  # noqa: FBT001
+    """An HTTP client whose hooks read every response, to log it, works as it does under bare openai."""
+    seen: list[bytes] = []
+
+    def read(response: httpx2.Response) -> None:
+        seen.append(response.read())
+
+    async def aread(response: httpx2.Response) -> None:
+        seen.append(await response.aread())
+
+    http_client: Any = (
+        httpx2.AsyncClient(event_hooks={"response": [aread]})
+        if driver.is_async
+        else httpx2.Client(event_hooks={"response": [read]})
+    )
+    with RawServer(script) as server:
+        client = driver.client(base_url=server.url, http_client=http_client, max_retries=0)
+        for _ in range(2):
+            answered = driver.create(client, stream=is_stream)
+            text = driver.stream_text(answered) if is_stream else answered.choices[0].message.content
+            assert "Hi" == text
+
+    assert 2 == len(seen)
+    assert 1 == server.connections
+
+
 def test_emulator_sees_the_abort(driver: Driver) -> None:
     """The emulator, too, sees that nobody reads any more."""
     with Emulator(replies="word " * 500, tokens_per_s=100, vocabulary=EstimatedVocabulary()) as server:
@@ -299,7 +327,7 @@ def test_async_client_in_several_loops() -> None:
         client = AsyncClient(base_url=server.url, api_key="k", max_retries=0)
         texts = [asyncio.run(main(client)) for _ in range(3)]
         transport: Any = client._client._transport
-        kept = len(transport._homes.get().all())
+        kept = len(transport._pools.get().all())
         del client, transport
         gc.collect()
 

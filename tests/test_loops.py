@@ -34,10 +34,10 @@ async def ask(client: AsyncClient) -> str:
     return str(answered.choices[0].message.content)
 
 
-def homes(client: AsyncClient) -> int:
+def pools(client: AsyncClient) -> int:
     """Count the event loops that a client holds connections for."""
     transport: Any = client._client._transport
-    return len(transport._homes.get().all())
+    return len(transport._pools.get().all())
 
 
 @pytest.mark.parametrize("backend", ["asyncio", "trio"])
@@ -47,7 +47,7 @@ def test_one_after_another(backend: str) -> None:
         client = AsyncClient(base_url=server.url, api_key="k", max_retries=0)
         for _ in range(3):
             assert "Hi" == anyio.run(ask, client, backend=backend)
-            assert 0 == homes(client)
+            assert 0 == pools(client)
             assert server.wait_until_closed()
 
     assert 3 == server.connections
@@ -98,7 +98,7 @@ def test_many_at_the_same_time() -> None:
 
         assert 200 == len(server.requests)
     assert [(text, f"You said: {text}", 1) for text, _, _ in results] == results
-    assert 0 == homes(client)
+    assert 0 == pools(client)
 
 
 def in_thread(work: Callable[[], Awaitable[None]]) -> threading.Thread:
@@ -136,7 +136,7 @@ def test_closing_reaches_other_loops() -> None:
         try:
             asyncio.run(client.aclose())
             assert server.wait_until_closed()
-            assert 0 == homes(client)
+            assert 0 == pools(client)
             assert [thread.ident] == closed_by
         finally:
             finished.set()
@@ -232,5 +232,5 @@ def test_cancelled_at_any_point(headers: dict[str, str], plain: Any, is_ours: bo
 def pool_of(client: AsyncClient) -> Any:
     """Find the pool of the event loop that runs."""
     transport: Any = client._client._transport
-    homes = getattr(transport, "_homes", None)
-    return transport._pool if homes is None else homes.get().all()[0][1]._transport._pool
+    pools = getattr(transport, "_pools", None)
+    return transport._pool if pools is None else pools.get().all()[0][1].transport._pool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import threading
 import time
@@ -13,7 +14,7 @@ import httpx2
 import openai
 import pytest
 
-from deepseek_sdk import Deadlines
+from deepseek_sdk import AsyncClient, Deadlines
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk.backends.wire import answer as ask_endpoint
 from deepseek_sdk.errors import StallTimeout, StreamInterruptedError
@@ -25,6 +26,7 @@ from tests.raw_server import (
     RawServer,
     answer,
     delta,
+    refusal,
     silence,
     stream,
     without_certificates,  # noqa: F401  a fixture
@@ -36,6 +38,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._pipeline import Proceed, Stage
     from deepseek_sdk._reply import Reply
     from tests.conftest import Driver
+    from tests.raw_server import Exchange
 
 WAYS = ["streamed", "folded", "direct"]
 
@@ -104,6 +107,129 @@ def test_a_stage_that_raises_leaves_no_connection(driver: Driver, is_stream: boo
             driver.call(asyncio.sleep, 0.05)  # the loop closes what was opened when it next runs
 
         assert server.wait_for_abort()
+
+
+class Permit:
+    """Takes a permit for each call, and notes how it comes back."""
+
+    def __init__(self) -> None:
+        self.taken = 0
+        self.endings: list[str] = []
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Let the call pass."""
+        self.taken += 1
+        reply = await proceed(call)
+        reply.on_end(lambda ending, _: self.endings.append(ending))
+        return reply
+
+
+class Twice:
+    """Asks twice and answers with the second answer."""
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Forget the first."""
+        await proceed(call)
+        return await proceed(call)
+
+
+class Forgetting:
+    """Forgets to return the answer."""
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Make a mistake that type checkers find."""
+        await proceed(call)
+        return None  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize("outer", [Raising(), Forgetting()], ids=["raises", "forgets"])
+@pytest.mark.parametrize("is_stream", [True, False])
+def test_permits_come_back_where_an_outer_stage_fails(driver: Driver, outer: Stage, is_stream: bool) -> None:  # noqa: FBT001
+    """What an inner stage left on an answer learns its end, though no caller ever sees the answer."""
+    permit = Permit()
+    with RawServer(stream(ROLE, end="hold")) as server:
+        client = driver.client(base_url=server.url, plain="stream", stages=[outer, permit])
+        with pytest.raises((ValueError, AttributeError)):
+            driver.create(client, stream=is_stream)
+
+    assert ["abandoned"] == permit.endings
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_permits_come_back_from_answers_that_were_dropped(driver: Driver, way: str) -> None:
+    """Of two answers the one that is dropped ends with the other, and gives its connection back."""
+    permit = Permit()
+    with RawServer(stream(*answer("Hi"))) as server:
+        client = driver.client(base_url=server.url, stages=[Twice(), permit])
+
+        assert "Hi" == text_of(driver, client, way)
+        driver.call(client.close)
+        assert server.wait_until_closed()
+    assert ["complete", "abandoned"] == permit.endings
+
+
+def test_permits_come_back_from_cancelled_calls() -> None:
+    """A task that is cancelled while an outer stage waits gives back what inner stages have taken."""
+    permit = Permit()
+
+    async def lingering(call: Call, proceed: Proceed) -> Reply:
+        reply = await proceed(call)
+        await call.io.sleep(30)
+        return reply
+
+    async def main(url: str) -> None:
+        body: Any = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+        async with AsyncClient(base_url=url, api_key="k", stages=[lingering, permit]) as client:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.2):
+                    await client.chat.completions.create(**body)
+
+    with RawServer(stream(ROLE, end="hold")) as server:
+        asyncio.run(main(server.url))
+
+    assert ["abandoned"] == permit.endings
+
+
+class Racing:
+    """Races an attempt that is refused at once with one that begins later."""
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Race, if the call says so."""
+        if call.body.get("user") != "racing":
+            return await proceed(call)
+
+        async def later(io: IO) -> Reply:
+            await io.sleep(0.3)
+            return await proceed(call.replace(io=io))
+
+        _, reply = await call.io.race(lambda io: proceed(call.replace(io=io)), later)
+        return reply
+
+
+def test_a_loser_leaves_the_connections_of_others_alone(driver: Driver) -> None:
+    """A branch that failed early has given its connection back; when the race ends, another call may be using it."""
+
+    def script(exchange: Exchange) -> None:
+        if exchange.request.body["user"] == "innocent":
+            stream(ROLE, *[delta(content="x")] * 8, FINISH, DONE, pause=0.06)(exchange)
+        elif len(server.requests) == 1:
+            refusal(503, "busy")(exchange)
+        else:
+            stream(*answer("Hi"))(exchange)
+
+    with RawServer(script) as server:
+        client = driver.client(base_url=server.url, max_retries=0, stages=[Racing()])
+
+        def innocent() -> str:
+            while not server.requests:
+                time.sleep(0.01)
+            return driver.stream_text(driver.create(client, stream=True, user="innocent"))
+
+        if driver.is_async:
+            pytest.skip("an event loop cancels tasks, not sockets")
+        texts = driver.together(lambda: driver.create(client, user="racing").choices[0].message.content, innocent)
+
+    assert ["Hi", "x" * 8] == texts
 
 
 def test_a_hook_that_raises_takes_nothing_away(driver: Driver, caplog: pytest.LogCaptureFixture) -> None:

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from math import inf
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import anyio
-import anyio.lowlevel
 import sniffio
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine
+    from collections.abc import Awaitable
 
-__all__ = ["AsyncAlarm", "DeadlineReached", "make_alarm", "uninterrupted"]
+__all__ = ["AsyncAlarm", "DeadlineReached", "make_alarm"]
 
 T = TypeVar("T")
 
@@ -47,15 +45,6 @@ class AsyncAlarm(Protocol):
         """Give the timer back."""
         ...
 
-    @property
-    def is_running(self) -> bool:
-        """Whether the event loop of the alarm runs now."""
-        ...
-
-    def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        """Let the event loop of the alarm run something, from any thread; nothing happens where the loop is gone."""
-        ...
-
 
 def make_alarm() -> AsyncAlarm:
     """
@@ -65,33 +54,6 @@ def make_alarm() -> AsyncAlarm:
         It.
     """
     return _AsyncioAlarm() if sniffio.current_async_library() == "asyncio" else _AnyioAlarm()
-
-
-async def uninterrupted(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """
-    Do something to its end, though the task may be cancelled; the cancellation takes effect after that.
-
-    Args:
-        work: What to do.
-    """
-    if sniffio.current_async_library() == "asyncio":
-        await _outlasting(asyncio.get_running_loop().create_task(work()))
-        return
-    with anyio.CancelScope(shield=True):
-        await work()
-
-
-async def _outlasting(work: asyncio.Task[None]) -> None:
-    # A shielded scope of anyio does not hold against Task.cancel(), which is what asyncio programs use.
-    cancelled: asyncio.CancelledError | None = None
-    while not work.done():
-        try:
-            await asyncio.wait([work])
-        except asyncio.CancelledError as error:
-            cancelled = error
-    if cancelled is not None:
-        raise cancelled
-    work.result()
 
 
 class _AsyncioAlarm:
@@ -118,26 +80,25 @@ class _AsyncioAlarm:
         try:
             return await awaitable
         except asyncio.CancelledError as error:
-            if self._has_fired and task is not None and task.uncancel() <= cancelling:
+            if self._calls_off(task) and task.cancelling() <= cancelling:  # type: ignore[union-attr]  # it has a task
                 raise DeadlineReached from error
             raise
         finally:
             self._task = None
+            # What was awaited may have taken the cancellation for its own, and gone on.
+            self._calls_off(task)
+
+    def _calls_off(self, task: asyncio.Task[Any] | None) -> bool:
+        """Take back the cancellation by which the alarm has rung, if it has."""
+        has_fired, self._has_fired = self._has_fired, False
+        if has_fired and task is not None:
+            task.uncancel()
+        return has_fired
 
     def stop(self) -> None:
         if self._handle is not None:
             self._handle.cancel()
         self._handle, self._rings_at = None, inf
-
-    @property
-    def is_running(self) -> bool:
-        return self._loop.is_running()
-
-    def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        if not self._loop.is_closed():
-            # The loop may close in between; then there is nothing left to do.
-            with contextlib.suppress(RuntimeError):
-                self._loop.call_soon_threadsafe(lambda: self._loop.create_task(work()))
 
     def _schedule(self) -> None:
         self.stop()
@@ -159,9 +120,6 @@ class _AsyncioAlarm:
 class _AnyioAlarm:
     """For trio, whose cancel scopes cost little."""
 
-    def __init__(self) -> None:
-        self._token = anyio.lowlevel.current_token()
-
     async def guard(self, awaitable: Awaitable[T], until: float) -> T:
         deadline = anyio.current_time() + until - time.monotonic()
         with anyio.CancelScope(deadline=deadline) as scope:
@@ -173,24 +131,3 @@ class _AnyioAlarm:
 
     def stop(self) -> None:
         pass
-
-    @property
-    def is_running(self) -> bool:
-        import trio  # noqa: PLC0415  it is there, since it ran
-
-        token: Any = self._token.native_token
-        try:
-            token.run_sync_soon(bool)
-        except trio.RunFinishedError:
-            return False
-        return True
-
-    def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        import trio  # noqa: PLC0415  it is there, since it runs
-
-        async def task() -> None:
-            await work()
-
-        token: Any = self._token.native_token
-        with contextlib.suppress(trio.RunFinishedError):
-            token.run_sync_soon(trio.lowlevel.spawn_system_task, task)

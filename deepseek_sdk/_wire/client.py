@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import socket
 import weakref
 from functools import partial
@@ -14,9 +13,9 @@ import httpx2
 import openai
 from typing_extensions import override
 
-from deepseek_sdk._process import PerProcess
+from deepseek_sdk._process import Owner, PerProcess
 from deepseek_sdk._wire.loops import LoopTransport
-from deepseek_sdk._wire.thread import Alarm, Bounded, abort_socket, shorten
+from deepseek_sdk._wire.thread import Alarm, Bounded, CancelToken, abort_socket, shorten
 
 if TYPE_CHECKING:
     import ssl
@@ -28,14 +27,18 @@ __all__ = ["LoopClient", "SupervisedClient"]
 class _Stream(httpcore2.NetworkStream, Bounded):
     """A connection that obeys the alarm of the thread that uses it, besides its own deadline."""
 
-    def __init__(self, stream: httpcore2.NetworkStream, alarm: Alarm) -> None:
+    def __init__(self, stream: httpcore2.NetworkStream, alarm: Alarm, opened: weakref.WeakSet[_Stream]) -> None:
         self._stream = stream
         self._alarm = alarm
-        self._pid = os.getpid()
+        self._opened = opened
+        self._owner = Owner()
+        opened.add(self)
+        self.user: CancelToken | None = None
 
     def _limit(self, timeout: float | None) -> float | None:
         if self._alarm.token is not None:
-            self._alarm.token.watch(self._stream)
+            self.user = self._alarm.token
+            self.user.watch(self)
         return shorten(self._alarm.bound(timeout), self.until)
 
     @override
@@ -44,20 +47,29 @@ class _Stream(httpcore2.NetworkStream, Bounded):
 
     @override
     def write(self, buffer: bytes, timeout: float | None = None) -> None:
+        # Every request begins with a write: from here on the connection is no longer that of an earlier one.
+        self.user = self._alarm.token
         self._stream.write(buffer, self._limit(timeout))
 
     @override
     def close(self) -> None:
         # A thread that reads is woken, and the server learns of it though a forked child may hold the socket as well.
-        if os.getpid() == self._pid:
+        if self._owner.is_here:
             abort_socket(self._stream)
         self._stream.close()
+
+    def leave(self) -> None:
+        """Close the copy of the socket that a child has inherited; the connection stays as it is."""
+        found = self._stream.get_extra_info("socket")
+        if isinstance(found, socket.socket):
+            found.close()
 
     @override
     def start_tls(
         self, ssl_context: ssl.SSLContext, server_hostname: str | None = None, timeout: float | None = None
     ) -> httpcore2.NetworkStream:
-        return _Stream(self._stream.start_tls(ssl_context, server_hostname, self._limit(timeout)), self._alarm)
+        stream = self._stream.start_tls(ssl_context, server_hostname, self._limit(timeout))
+        return _Stream(stream, self._alarm, self._opened)
 
     @override
     def get_extra_info(self, info: str) -> Any:
@@ -69,13 +81,13 @@ class _Backend(httpcore2.NetworkBackend):
     Opens connections that obey an alarm.
 
     Attributes:
-        opened: Those that are still in use.
+        opened: Those that are still there.
     """
 
     def __init__(self, backend: httpcore2.NetworkBackend, alarm: Alarm) -> None:
         self._backend = backend
         self._alarm = alarm
-        self.opened: weakref.WeakSet[httpcore2.NetworkStream] = weakref.WeakSet()
+        self.opened: weakref.WeakSet[_Stream] = weakref.WeakSet()
 
     @override
     def connect_tcp(
@@ -97,8 +109,7 @@ class _Backend(httpcore2.NetworkBackend):
         return self._armed(self._backend.connect_unix_socket(path, limit, socket_options))
 
     def _armed(self, stream: httpcore2.NetworkStream) -> httpcore2.NetworkStream:
-        self.opened.add(stream)
-        return _Stream(stream, self._alarm)
+        return _Stream(stream, self._alarm, self.opened)
 
     @override
     def sleep(self, seconds: float) -> None:
@@ -125,12 +136,13 @@ class SupervisedClient(openai.DefaultHttpxClient):
 
     # httpx2 offers no argument for the network backend: two private hooks and two attributes, under a contract test.
     @override
-    def _init_transport(self, *args: Any, **options: Any) -> httpx2.BaseTransport:
-        return _ProcessTransport(partial(super()._init_transport, *args, **_with_context(options)), self.alarm)
+    def _init_transport(self, *_: Any, **options: Any) -> httpx2.BaseTransport:
+        return _ProcessTransport(partial(httpx2.HTTPTransport, **_with_context(options)), self.alarm)
 
     @override
-    def _init_proxy_transport(self, *args: Any, **options: Any) -> httpx2.BaseTransport:
-        return _ProcessTransport(partial(super()._init_proxy_transport, *args, **_with_context(options)), self.alarm)
+    def _init_proxy_transport(self, proxy: Any, *_: Any, **options: Any) -> httpx2.BaseTransport:
+        make = partial(httpx2.HTTPTransport, proxy=proxy, **_with_context(options))
+        return _ProcessTransport(make, self.alarm)
 
 
 class _ProcessTransport(httpx2.BaseTransport):
@@ -165,9 +177,7 @@ def _pool(transport: Any) -> Any:
 def _close_sockets(transport: httpx2.BaseTransport) -> None:
     """Close a child's copies of its parent's sockets; the connections stay as they are."""
     for stream in list(_pool(transport)._network_backend.opened):  # noqa: SLF001
-        found = stream.get_extra_info("socket")
-        if isinstance(found, socket.socket):
-            found.close()
+        stream.leave()
 
 
 class LoopClient(openai.DefaultAsyncHttpxClient):
@@ -179,16 +189,17 @@ class LoopClient(openai.DefaultAsyncHttpxClient):
 
     # The same two private hooks as above.
     @override
-    def _init_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
-        return LoopTransport(partial(super()._init_transport, *args, **_with_context(options)))
+    def _init_transport(self, *_: Any, **options: Any) -> httpx2.AsyncBaseTransport:
+        return LoopTransport(partial(httpx2.AsyncHTTPTransport, **_with_context(options)))
 
     @override
-    def _init_proxy_transport(self, *args: Any, **options: Any) -> httpx2.AsyncBaseTransport:
-        return LoopTransport(partial(super()._init_proxy_transport, *args, **_with_context(options)))
+    def _init_proxy_transport(self, proxy: Any, *_: Any, **options: Any) -> httpx2.AsyncBaseTransport:
+        return LoopTransport(partial(httpx2.AsyncHTTPTransport, proxy=proxy, **_with_context(options)))
 
 
 def _with_context(options: dict[str, Any]) -> dict[str, Any]:
     """Load the certificates now and once: it takes longer than anything else about a transport."""
     names = ("verify", "cert", "trust_env")
     context = httpx2.create_ssl_context(**{name: options[name] for name in names if name in options})
-    return {**options, "verify": context, "cert": None}
+    kept = {name: value for name, value in options.items() if name != "transport"}
+    return {**kept, "verify": context, "cert": None}

@@ -30,18 +30,20 @@ class CancelToken:
     def __init__(self) -> None:
         self.cancelled: Future[None] = Future()
         self._stream: Any | None = None
+        self._lock = threading.Lock()
 
     def watch(self, stream: Any) -> None:
         """
         Note the stream that the owner's thread is about to block on.
 
         Args:
-            stream: It.
+            stream: It; its attribute *user* is this token for as long as nobody else uses it.
 
         Raises:
             ConnectionAbortedError: The owner was cancelled.
         """
-        self._stream = stream
+        with self._lock:
+            self._stream = stream
         if self.cancelled.done():
             message = "the call was cancelled"
             raise ConnectionAbortedError(message)
@@ -50,8 +52,15 @@ class CancelToken:
         """Cancel the owner: what it waits for ends at once."""
         if not self.cancelled.done():
             self.cancelled.set_result(None)
-        if self._stream is not None:
-            abort_socket(self._stream)
+        with self._lock:
+            # A connection that another thread has taken from the pool since is that one's.
+            if self._stream is not None and self._stream.user is self:
+                abort_socket(self._stream)
+
+    def forget(self) -> None:
+        """Let the stream go: the owner is done with it."""
+        with self._lock:
+            self._stream = None
 
 
 def abort_socket(stream: Any) -> None:

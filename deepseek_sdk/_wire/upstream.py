@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import time
 from functools import partial
 from math import inf
@@ -12,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import httpx2
 import openai
 
-from deepseek_sdk._wire.alarm import AsyncAlarm, DeadlineReached, make_alarm, uninterrupted
-from deepseek_sdk._wire.loops import KEPT
+from deepseek_sdk._loop import current_loop, uninterrupted
+from deepseek_sdk._process import Owner
+from deepseek_sdk._wire.alarm import AsyncAlarm, DeadlineReached, make_alarm
+from deepseek_sdk._wire.loops import SHIELDED
 from deepseek_sdk._wire.thread import Alarm, Bounded, CancelToken, abort_socket
 from deepseek_sdk._wire.watchdog import Watch
 
@@ -83,14 +84,15 @@ class SyncUpstream:
         response: The HTTP response, unread.
     """
 
-    def __init__(self, response: Any, watchdog: Watchdog) -> None:
+    def __init__(self, response: Any, watchdog: Watchdog, token: CancelToken | None = None) -> None:
         self.response = response
-        self._pid = os.getpid()
+        self._owner = Owner()
+        self._token = token
         self._watchdog = watchdog
         self._ahead: list[bytes | Exception | None] = []
-        self._is_over = False
+        self._is_over = _is_read(response)
         self._chunks: Iterator[bytes] = iter(_body(response))
-        stream = response.extensions.get("network_stream")
+        stream = None if self._is_over else response.extensions.get("network_stream")
         self._connection: Bounded | Watch
         if isinstance(stream, Bounded):
             self._connection = stream
@@ -133,12 +135,16 @@ class SyncUpstream:
             alarm.at, alarm.token = until, token
         try:
             response = send(options)
-        except openai.APITimeoutError as error:
-            raise (DeadlineReached() if _is_over(until) else error) from error
+        except BaseException as error:
+            if token is not None:
+                token.forget()
+            if isinstance(error, openai.APITimeoutError) and _is_over(until):
+                raise DeadlineReached from error
+            raise
         finally:
             if alarm is not None:
                 alarm.at, alarm.token = inf, None
-        return cls(response, watchdog)
+        return cls(response, watchdog, token)
 
     async def read(self, until: float) -> bytes | None:
         """
@@ -196,13 +202,13 @@ class SyncUpstream:
         Args:
             is_done: The answer is complete, so the connection is worth keeping.
         """
-        if is_done and not self._is_over and os.getpid() == self._pid:
+        if is_done and not self._is_over and self._owner.is_here:
             self._drain()
         self.abort()
 
     def abort(self) -> None:
         """Close the connection at once, from any thread; one that reads from it is woken."""
-        if os.getpid() != self._pid:
+        if not self._owner.is_here:
             # In a forked child it is the parent's.
             return
         self._connection.until = inf
@@ -210,6 +216,8 @@ class SyncUpstream:
         # HTTP/2 has other calls on the same socket.
         if stream is not None and not self._is_over and self.response.http_version == "HTTP/1.1":
             abort_socket(stream)
+        if self._token is not None:
+            self._token.forget()
         self.response.close()
         if isinstance(self._connection, Watch):
             self._watchdog.remove(self._connection)
@@ -250,7 +258,8 @@ class AsyncUpstream:
 
     def __init__(self, response: Any, alarm: AsyncAlarm) -> None:
         self.response = response
-        self._pid = os.getpid()
+        self._owner = Owner()
+        self._loop = current_loop()
         self._alarm = alarm
         self._is_over = False
         self._has_passed = False
@@ -348,19 +357,19 @@ class AsyncUpstream:
         Args:
             is_done: The answer is complete, so the connection is worth keeping.
         """
-        if os.getpid() != self._pid:
+        if not self._owner.is_here:
             return
         if is_done and not self._is_over:
             await self._drain()
         self._alarm.stop()
         # A caller that is being cancelled must not leave the connection open; our own HTTP client sees to that itself.
         close = self.response.aclose
-        await (close() if KEPT in self.response.extensions else uninterrupted(close))
+        await (close() if SHIELDED in self.response.extensions else uninterrupted(close))
 
     def abort(self) -> None:
         """Close the connection from any thread, as soon as its event loop gets to it."""
-        if not self.response.is_closed and os.getpid() == self._pid:
-            self._alarm.call_soon(partial(self.close, is_done=False))
+        if not self.response.is_closed and self._owner.is_here:
+            self._loop.start(partial(self.close, is_done=False))
 
     async def _drain(self) -> None:
         until = time.monotonic() + DRAIN_S
@@ -376,7 +385,18 @@ def _is_over(until: float) -> bool:
     return time.monotonic() >= until - 0.005
 
 
+def _is_read(response: Any) -> bool:
+    """Tell whether a hook of the caller's HTTP client has read the body: then its connection is no longer ours."""
+    return hasattr(response, "_content")
+
+
+async def _content(response: Any) -> AsyncIterator[bytes]:
+    yield response.content
+
+
 def _body(response: Any) -> Any:
+    if _is_read(response):
+        return _content(response) if isinstance(response.stream, httpx2.AsyncByteStream) else [response.content]
     # The stream itself, one layer below iter_raw(): our own response adds that layer again.
     if "content-encoding" not in response.headers:
         return response.stream

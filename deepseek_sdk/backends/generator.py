@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
+import logging
 import time
 import uuid
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from deepseek_sdk._clock import Clock
 from deepseek_sdk._finish import finish
+from deepseek_sdk._loop import current_loop
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import DONE, Event, encode
 from deepseek_sdk._wire import ConnectionLost, DeadlineReached, make_alarm, stub_response
@@ -19,12 +21,14 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from deepseek_sdk._call import Call
-    from deepseek_sdk._io import IO
+    from deepseek_sdk._io import IO, Branch
     from deepseek_sdk._wire import Upstream
 
 __all__ = ["reply_from"]
 
 T = TypeVar("T")
+
+_log = logging.getLogger("deepseek_sdk")
 
 # What a generator may take to end itself once nobody listens any more.
 _FAREWELL_S = 1.0
@@ -50,7 +54,6 @@ def reply_from(call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str
     now = call.io.now()
     attempt = call.record.begin(route=route, model=call.model, now=now)
     source = _Generated(call, generate)
-    call.opened.append(source)
     return Reply(call, source, Clock(call.limits, call_started=call.record.started, now=now), attempt)
 
 
@@ -79,16 +82,17 @@ class _Generated:
         return [DONE] if chunk is None else [encode({**self._head, **chunk})]
 
     async def close(self, *, is_done: bool) -> None:  # noqa: ARG002  there is no connection to keep
-        with contextlib.suppress(DeadlineReached):
+        try:
             await self._waits.bound(self._chunks.aclose(), self._now() + _FAREWELL_S)
+        except DeadlineReached:
+            _log.warning("a backend took too long to end its answer")
+        except Exception:  # noqa: BLE001  the caller has left, or has an error that matters more
+            _log.exception("a backend failed to end its answer")
 
     def abort(self) -> None:
-        self._waits.call_soon(self._let_go)
-
-    async def _let_go(self) -> None:
         # One that runs right now cannot be closed; whoever runs it closes it afterwards.
-        with contextlib.suppress(RuntimeError):
-            await self.close(is_done=False)
+        if not getattr(self._chunks, "ag_running", False):
+            self._waits.start(partial(self.close, is_done=False))
 
 
 def _head(call: Call) -> dict[str, Any]:
@@ -101,7 +105,7 @@ class _AsyncWaits:
 
     def __init__(self) -> None:
         self._alarm = make_alarm()
-        self.call_soon = self._alarm.call_soon
+        self.start = current_loop().start
 
     async def bound(self, awaitable: Awaitable[T], until: float) -> T:
         try:
@@ -115,17 +119,17 @@ class _SyncWaits:
 
     is_async = False
 
-    def __init__(self, io: IO) -> None:
+    def __init__(self, io: IO, until: float = inf) -> None:
         self._io = io
-        self._until = inf
+        self._until = until
         self.now = io.now
-        self.offload, self.race, self.spawn, self.send = io.offload, io.race, io.spawn, io.send
+        self.offload, self.spawn, self.send = io.offload, io.spawn, io.send
 
     async def bound(self, awaitable: Awaitable[T], until: float) -> T:
         self._until = until
         return await awaitable
 
-    def call_soon(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         finish(work())
 
     async def sleep(self, seconds: float) -> None:
@@ -142,3 +146,11 @@ class _SyncWaits:
             if timeout is None or left <= timeout:
                 raise DeadlineReached from None
             raise
+
+    async def race(self, *branches: Branch[T], discard: Callable[[T], Awaitable[None]] | None = None) -> tuple[int, T]:
+        bounded = [partial(_bounded, branch, self._until) for branch in branches]
+        return await self._io.race(*bounded, discard=discard)
+
+
+async def _bounded(branch: Branch[T], until: float, io: IO) -> T:
+    return await branch(_SyncWaits(io, until))

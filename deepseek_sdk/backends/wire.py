@@ -153,7 +153,6 @@ async def answer(call: Call) -> Reply:
         raise
     call.record.headers = upstream.response.headers
     source = _WireSource(upstream, call.io.now)
-    call.opened.append(source)
     return Reply(call, source, clock, attempt)
 
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import gc
 import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx2
 import openai
 import pytest
 
-from deepseek_sdk import Client, Deadlines, report
+from deepseek_sdk import AsyncClient, Client, Deadlines, report
 from deepseek_sdk._finish import finish
 from deepseek_sdk.backends import reply_from
 from deepseek_sdk.errors import FirstTokenTimeout, StallTimeout, StreamInterruptedError, TotalTimeout
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from deepseek_sdk.backends import Call, Reply
+    from deepseek_sdk.stages import Proceed
     from tests.conftest import Driver
 
 Chunks = "AsyncGenerator[dict[str, Any], None]"
@@ -56,6 +60,15 @@ class Computed:
             raise
         else:
             self.endings.append("finished")
+
+
+def bare(generate: Callable[[Call], Any]) -> Any:
+    """Make a backend of a generator, with nothing around it."""
+
+    async def backend(call: Call) -> Reply:
+        return reply_from(call, generate, route="bare")
+
+    return backend
 
 
 async def two_words(call: Call) -> AsyncGenerator[dict[str, Any], None]:
@@ -118,15 +131,22 @@ async def slow_end(call: Call) -> AsyncGenerator[dict[str, Any], None]:
     yield part(finish="stop")
 
 
+async def slow_race(call: Call) -> AsyncGenerator[dict[str, Any], None]:
+    """Race two things that both take long."""
+    await call.io.race(lambda io: io.sleep(30), lambda io: io.sleep(40))
+    yield part("late", finish="stop")
+
+
 @pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "plain"])
 @pytest.mark.parametrize(
     ("generate", "deadlines", "error"),
     [
+        (slow_race, Deadlines(total=0.05), TotalTimeout),
         (slow_start, Deadlines(first_token=0.05), FirstTokenTimeout),
         (slow_end, Deadlines(stall=0.05), StallTimeout),
         (slow_end, Deadlines(total=0.1), TotalTimeout),
     ],
-    ids=["first token", "stall", "total"],
+    ids=["race", "first token", "stall", "total"],
 )
 def test_clocks(driver: Driver, generate: Any, deadlines: Deadlines, error: type, is_stream: bool) -> None:  # noqa: FBT001
     """The clocks of a call end the waits of its backend."""
@@ -221,3 +241,76 @@ def test_a_refusal_is_retried(driver: Driver) -> None:
 
     assert "你好 world" == answered.choices[0].message.content
     assert 2 == len(backend.calls)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_a_clean_up_that_fails(backend: str, caplog: pytest.LogCaptureFixture) -> None:
+    """What goes wrong while a generator is closed is logged; the caller gets its own error, and the loop lives on."""
+
+    async def untidy(call: Call) -> AsyncGenerator[dict[str, Any], None]:
+        try:
+            yield part("Hi")
+            await call.io.sleep(30)
+        finally:
+            raise ValueError("the clean-up failed")
+
+    async def fail(call: Call, proceed: Proceed) -> Reply:
+        reply = await proceed(call)
+        await reply.next()
+        raise KeyError("the real error")
+
+    async def main() -> None:
+        client = AsyncClient(backend=bare(untidy), stages=[fail])
+        with pytest.raises(KeyError, match="the real error"):
+            await client.chat.completions.create(model="m", messages=[{"role": "user", "content": "Hi"}], stream=True)
+        await anyio.sleep(0.02)
+
+    anyio.run(main, backend=backend)
+
+    assert "a backend failed to end its answer" in caplog.text
+
+
+def test_a_clean_up_that_fails_at_once(caplog: pytest.LogCaptureFixture) -> None:
+    """The same holds in the sync colour, also where the caller leaves a block by an error of its own."""
+
+    async def untidy(_: Call) -> AsyncGenerator[dict[str, Any], None]:
+        try:
+            yield part("Hi")
+        except GeneratorExit:
+            yield part("not yet")
+
+    body: Any = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+    client = Client(backend=bare(untidy))
+
+    def leave() -> None:
+        with client.chat.completions.create(**body) as opened:
+            next(iter(opened))
+            raise KeyError
+
+    with pytest.raises(KeyError):
+        leave()
+
+    assert "a backend failed to end its answer" in caplog.text
+
+
+async def test_a_clock_that_was_ignored() -> None:
+    """A generator that goes on after its clock has run out does not swallow a later cancellation by the caller."""
+
+    async def stubborn(call: Call) -> AsyncGenerator[dict[str, Any], None]:
+        yield part("one")
+        try:
+            await call.io.sleep(30)
+        except asyncio.CancelledError:
+            yield part("two")
+        await asyncio.Event().wait()
+
+    client = AsyncClient(backend=Computed(stubborn), deadlines=Deadlines(stall=0.05))
+    body: Any = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+    opened = aiter(await client.chat.completions.create(**body, stream=True))
+    assert "one" == (await anext(opened)).choices[0].delta.content
+    with contextlib.suppress(openai.APITimeoutError):
+        await anext(opened)
+    task = asyncio.current_task()
+
+    assert task is not None
+    assert 0 == task.cancelling()
