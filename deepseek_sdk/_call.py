@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import logging
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
-from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._report import blame
@@ -20,8 +19,6 @@ if TYPE_CHECKING:
     from deepseek_sdk._record import Record
 
 __all__ = ["Call", "CallOptions", "Plain", "Priority", "current_options", "options"]
-
-_log = logging.getLogger("deepseek_sdk")
 
 Plain = Literal["auto", "stream", "direct"]
 Priority = Literal["realtime", "batch"]
@@ -133,14 +130,6 @@ def checked_options(given: dict[str, Any]) -> CallOptions:
     return CallOptions(**given)
 
 
-class Answer(Protocol):
-    """A reply, as far as the call is concerned."""
-
-    def abandon(self) -> None:
-        """Let go without waiting, from any thread; harmless when it has ended."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """
@@ -157,7 +146,6 @@ class Call:
         io: Time and concurrency in the caller's colour.
         upstream: The endpoint to ask; what it can do is the backend's business.
         max_retries: How often the same route may be asked again.
-        opened: Every reply that was made for it. They end with the one that its caller gets.
     """
 
     body: dict[str, Any]
@@ -170,7 +158,6 @@ class Call:
     io: IO
     upstream: Any
     max_retries: int
-    opened: list[Answer] = field(default_factory=list)
 
     @property
     def model(self) -> str:
@@ -185,19 +172,9 @@ class Call:
         Args:
             error: What the caller gets.
         """
-        self.let_go()
+        self.io.answers.let_go()
         if isinstance(error, Exception):
             self.blame(error)
-
-    def let_go(self) -> None:
-        """End every reply that has not ended: nobody will."""
-        opened = self.opened.copy()
-        self.opened.clear()
-        for reply in opened:
-            try:
-                reply.abandon()
-            except Exception:  # noqa: BLE001  the caller has an error, or an answer, that matters more
-                _log.exception("an answer could not be abandoned")
 
     def blame(self, error: Exception) -> None:
         """

@@ -47,6 +47,7 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
             answer = self._process_response(cast_to=cast_to, stream=stream, stream_cls=stream_cls, **assembly)
         except BaseException as error:
             call.fail(error)
+            self._heritage.family.release_forgotten()
             raise
         return attached(answer, call.record)
 

@@ -81,6 +81,7 @@ class Family:
         Raises:
             InvalidRequestError: No server could accept it.
         """
+        self.release_forgotten()
         body = _body_of(options)
         headers = options.headers if isinstance(options.headers, dict) else {}
         _check(client, path, body, options)
@@ -111,6 +112,11 @@ class Family:
         background = self._background.made()
         if background is not None:
             await _all_done(background.close(), self._io(client))
+
+    def release_forgotten(self) -> None:
+        """Give back the connections of sync streams that were left to the garbage collector."""
+        if (watchdog := self._watchdog.made()) is not None:
+            watchdog.release_forgotten()
 
     def _io(self, client: openai.OpenAI | openai.AsyncOpenAI) -> SyncIO | AsyncIO:
         background = self._background.get()

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Generic, Protocol, TypeVar
 
 import anyio
 
+from deepseek_sdk._answers import Answers
 from deepseek_sdk._finish import finish
 from deepseek_sdk._loop import current_loop
 from deepseek_sdk._wire import AsyncUpstream, CancelToken, SyncUpstream, Upstream, Watchdog
@@ -46,6 +47,11 @@ class IO(Protocol):
     @property
     def is_async(self) -> bool:
         """Whether the caller runs an event loop."""
+        ...
+
+    @property
+    def answers(self) -> Answers:
+        """What was answered so far to this call, its races included, or to this background work."""
         ...
 
     def now(self) -> float:
@@ -104,7 +110,14 @@ class SyncIO:
 
     is_async = False
 
-    def __init__(self, background: Background, watchdog: Watchdog, token: CancelToken | None = None) -> None:
+    def __init__(
+        self,
+        background: Background,
+        watchdog: Watchdog,
+        token: CancelToken | None = None,
+        answers: Answers | None = None,
+    ) -> None:
+        self.answers = answers or Answers()
         self._background = background
         self._watchdog = watchdog
         self._token = token
@@ -130,13 +143,16 @@ class SyncIO:
         return future.result(timeout=0)
 
     async def race(self, *branches: Branch[T], discard: Callable[[T], Awaitable[None]] | None = None) -> tuple[int, T]:
-        race = _ThreadRace(self._background, self._watchdog, discard)
+        race = _ThreadRace(self._with_token, discard)
         try:
             for index, branch in enumerate(branches):
                 race.start(index, branch)
             return race.winner(len(branches), self._token)
         finally:
             race.cancel_losers()
+
+    def _with_token(self, token: CancelToken) -> SyncIO:
+        return SyncIO(self._background, self._watchdog, token, self.answers)
 
     def spawn(self, branch: Branch[None]) -> bool:
         ticket = self._background.admit()
@@ -178,10 +194,9 @@ class _ThreadRace(Generic[T]):
     """
 
     def __init__(
-        self, background: Background, watchdog: Watchdog, discard: Callable[[T], Awaitable[None]] | None
+        self, make_io: Callable[[CancelToken], SyncIO], discard: Callable[[T], Awaitable[None]] | None
     ) -> None:
-        self._background = background
-        self._watchdog = watchdog
+        self._make_io = make_io
         self._discard = discard
         self._tokens: list[CancelToken] = []
         self._results: queue.SimpleQueue[tuple[int, T | None, BaseException | None]] = queue.SimpleQueue()
@@ -192,7 +207,7 @@ class _ThreadRace(Generic[T]):
     def start(self, index: int, branch: Branch[T]) -> None:
         token = CancelToken()
         self._tokens.append(token)
-        io = SyncIO(self._background, self._watchdog, token)
+        io = self._make_io(token)
         context = contextvars.copy_context()
         run = (self._run, index, branch, io)
         threading.Thread(target=context.run, args=run, name="deepseek-sdk-race", daemon=True).start()
@@ -256,6 +271,7 @@ async def _settled(background: Background, ticket: Ticket, branch: Branch[None],
         level = logging.DEBUG if background.is_closed else logging.WARNING
         _log.log(level, "background work failed", exc_info=True)
     finally:
+        io.answers.let_go()
         background.leave(ticket)
 
 
@@ -269,6 +285,7 @@ class AsyncIO:
     is_async = True
 
     def __init__(self, background: Background) -> None:
+        self.answers = Answers()
         self._background = background
 
     now = staticmethod(time.monotonic)
@@ -303,7 +320,8 @@ class AsyncIO:
         ticket = self._background.admit()
         if ticket is None:
             return False
-        self._background.hold(ticket, _Detached(partial(_settled, self._background, ticket, branch, self)))
+        io = AsyncIO(self._background)
+        self._background.hold(ticket, _Detached(partial(_settled, self._background, ticket, branch, io)))
         return True
 
     async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
@@ -351,7 +369,7 @@ class _Detached:
         self._loop = current_loop()
         self._scope = anyio.CancelScope()
         self._work = work
-        self._loop.start(self._run)
+        self._loop.start_here(self._run)
 
     def cancel(self) -> None:
         self._loop.call_soon(self._scope.cancel)

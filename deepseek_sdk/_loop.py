@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import contextvars
 import logging
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import anyio
@@ -14,6 +15,9 @@ import sniffio
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine
+    from typing import TypeAlias
+
+    Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
 __all__ = ["EventLoop", "current_loop", "uninterrupted"]
 
@@ -39,12 +43,21 @@ class EventLoop(Protocol):
         """Let it call something, from any thread; nothing happens where the loop has ended."""
         ...
 
-    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def start(self, work: Work) -> None:
         """
-        Let it run something, from any thread, in the caller's context; nothing happens where the loop has ended.
+        Let it run something, from any thread, also in the garbage collector; nothing happens where the loop has ended.
 
         Args:
             work: What to run; what it raises is logged.
+        """
+        ...
+
+    def start_here(self, work: Work) -> None:
+        """
+        Let it run something, at once; for a task of this loop.
+
+        Args:
+            work: What to run, in the caller's context; what it raises is logged.
         """
         ...
 
@@ -59,7 +72,7 @@ def current_loop() -> EventLoop:
     return _AsyncioLoop() if sniffio.current_async_library() == "asyncio" else _TrioLoop()
 
 
-async def uninterrupted(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def uninterrupted(work: Work) -> None:
     """
     Do something to its end, though the task may be cancelled; the cancellation takes effect after that.
 
@@ -86,7 +99,7 @@ async def _outlasting(work: asyncio.Task[None]) -> None:
     work.result()
 
 
-async def _logged(work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+async def _logged(work: Work) -> None:
     try:
         await work()
     except Exception:  # noqa: BLE001  nobody waits for it, and trio would end the program
@@ -107,10 +120,11 @@ class _AsyncioLoop:
         with contextlib.suppress(RuntimeError):
             self.token.call_soon_threadsafe(callback)
 
-    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        self.call_soon(lambda: self._hold(self.token.create_task(_logged(work))))
+    def start(self, work: Work) -> None:
+        self.call_soon(partial(self.start_here, work))
 
-    def _hold(self, task: asyncio.Task[None]) -> None:
+    def start_here(self, work: Work) -> None:
+        task = self.token.create_task(_logged(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -135,9 +149,13 @@ class _TrioLoop:
         with contextlib.suppress(self._trio.RunFinishedError):
             self.token.run_sync_soon(callback)
 
-    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
-        spawn, context = self._trio.lowlevel.spawn_system_task, contextvars.copy_context()
-        self.call_soon(lambda: spawn(_logged, work, context=context))
+    def start(self, work: Work) -> None:
+        self.call_soon(partial(self.start_here, work))
+
+    def start_here(self, work: Work) -> None:
+        # While trio ends it takes nothing new.
+        with contextlib.suppress(RuntimeError):
+            self._trio.lowlevel.spawn_system_task(_logged, work, context=contextvars.copy_context())
 
 
 def _nothing() -> None:

@@ -168,7 +168,7 @@ class Reply:
         self._is_finishing = False
         self._is_abandoned = False
         self._is_ended = False
-        call.opened.append(self)
+        call.io.answers.add(self)
 
     def tap(self, tap: Tap) -> None:
         """
@@ -396,11 +396,15 @@ class Reply:
         self._is_ended = True
         self._held = []
         self._finish_record()
-        self.call.let_go()
+        self.call.io.answers.let_go()
         self.call.blame(error)
         raise error
 
     def _adopt(self, other: Reply, level: int) -> None:
+        if self._is_ended:
+            # The caller has closed this one meanwhile, in another thread or task.
+            other.abandon()
+            return
         if self.has_shown:
             other.progress.follow(self.progress)
         other._is_ended = True  # what is left of it belongs to this one
@@ -420,15 +424,20 @@ class Reply:
         if self._is_ended:
             return
         self._is_ended = True
+        try:
+            self._settle(ending)
+        finally:
+            for leg in self._legs:
+                leg.end(ending, error)
+            self.call.io.answers.let_go()
+
+    def _settle(self, ending: Ending) -> None:
         record, now = self.call.record, self.call.io.now()
         if ending == "complete":
             record.settle(self._attempt, self.progress, now, None)
         else:
             record.abandon(self._attempt, self.progress, now)
         self._finish_record()
-        for leg in self._legs:
-            leg.end(ending, error)
-        self.call.let_go()
 
     def _finish_record(self) -> None:
         record = self.call.record

@@ -3,45 +3,119 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deepseek_sdk._validate import check_api_key, check_base_url
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-__all__ = ["DEFAULT_BASE_URL", "SETTINGS", "Setting", "mask"]
+__all__ = [
+    "CONFIG_VARIABLE",
+    "DEFAULT_BASE_URL",
+    "SETTINGS",
+    "TABLES",
+    "Setting",
+    "checked",
+    "mask",
+    "strange_variables",
+]
 
+CONFIG_VARIABLE = "DEEPSEEK_SDK_CONFIG"
 DEFAULT_BASE_URL = "https://api.deepseek.com"
+TABLES = ("deadlines",)
 
+_PREFIX = "DEEPSEEK_SDK_"
+# The local engine has variables of its own.
+_OTHERS = ("DEEPSEEK_SDK_LOCAL_",)
 # Of a shorter key the last characters would be too large a part.
 _LONG_ENOUGH = 16
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
+class Setting(NamedTuple):
     """
     One setting.
 
     Attributes:
         name: What files call it; a dot leads into a table.
-        meaning: What it means, in "en" and "zh".
-        check: Takes a value of a file or an argument and gives the one to use; a ValueError says what is wrong.
-        from_text: Makes such a value of the text of an environment variable.
         variable: The environment variable.
+        meaning: What it means, in "en" and "zh".
+        check: Takes the name and a value of a file or an argument, and gives the value to use; a ConfigurationError
+            says what is wrong.
+        from_text: Makes such a value of the text of an environment variable.
         default: What holds where nothing is said.
         is_secret: It may never be shown.
     """
 
     name: str
-    meaning: Mapping[str, str]
-    check: Callable[[Any], Any]
-    from_text: Callable[[str], object] = str
     variable: str
+    meaning: Mapping[str, str]
+    check: Callable[[str, Any], object]
+    from_text: Callable[[str], object] = str
     default: Any = None
     is_secret: bool = False
+
+
+def checked(name: str, value: object) -> object:
+    """
+    Check a setting.
+
+    Args:
+        name: Its name.
+        value: What a file, an environment variable or an argument says that it is.
+
+    Returns:
+        The value to use.
+
+    Raises:
+        ConfigurationError: There is no such setting, or the value cannot be used; the message begins with the name.
+    """
+    setting = SETTINGS.get(name)
+    if setting is None:
+        raise ConfigurationError(_unknown(name))
+    return setting.check(name, value)
+
+
+def _unknown(name: str) -> str:
+    if name in TABLES:
+        inner = [setting.removeprefix(f"{name}.") for setting in SETTINGS if setting.startswith(f"{name}.")]
+        return f"{name} must be a table with {_listed(inner)}"
+    near = _nearest(name, (*SETTINGS, *TABLES))
+    hint = f"did you mean {near!r}?" if near else f"settings are {_listed(SETTINGS)}"
+    return f"there is no setting {name!r}; {hint}"
+
+
+def _listed(names: Iterable[str]) -> str:
+    *first, last = names
+    return f"{', '.join(first)} and {last}"
+
+
+def _nearest(name: str, names: Sequence[str]) -> str | None:
+    import difflib  # noqa: PLC0415  wanted in errors only
+
+    return next(iter(difflib.get_close_matches(name, names, n=1)), None)
+
+
+def strange_variables(names: Iterable[str]) -> dict[str, str | None]:
+    """
+    Find environment variables that look like settings and are none.
+
+    Args:
+        names: The names of all variables.
+
+    Returns:
+        Their names in alphabetical order, each with the variable that it may have been meant for, or None.
+    """
+    known = (CONFIG_VARIABLE, *(setting.variable for setting in SETTINGS.values()))
+    strange = [n for n in sorted(names) if n.startswith(_PREFIX) and n not in known and not n.startswith(_OTHERS)]
+    # With what they have in common, all would be near.
+    by_rest = {_rest(name): name for name in known}
+    return {name: by_rest.get(_nearest(_rest(name), [*by_rest]) or "") for name in strange}
+
+
+def _rest(variable: str) -> str:
+    return variable.removeprefix("DEEPSEEK_").removeprefix("SDK_")
 
 
 def mask(key: str) -> str:
@@ -49,7 +123,7 @@ def mask(key: str) -> str:
     Make of a key what may be shown.
 
     Args:
-        key: It.
+        key: The whole key.
 
     Returns:
         Its last four characters behind dots, or dots alone where it is short.
@@ -67,59 +141,46 @@ def _number_in(text: str) -> object:
     return text
 
 
-def _key(value: object) -> object:
+def _check_key(name: str, value: object) -> object:
     # Whatever is wrong with a secret, it is not shown.
     if not isinstance(value, str):
-        message = f"must be a string, not {type(value).__name__}"
-        raise ValueError(message)  # noqa: TRY004  caught by who knows where it came from
-    return _checked_by(check_api_key, value, "api_key")
+        raise ConfigurationError(f"{name} must be a string, not {type(value).__name__}")
+    check_api_key(value)
+    return value
 
 
-def _url(value: object) -> object:
+def _check_url(name: str, value: object) -> object:
     if not isinstance(value, str):
-        message = f"must be a URL, not {value!r}"
-        raise ValueError(message)  # noqa: TRY004  likewise
-    return _checked_by(check_base_url, value, "base_url")
-
-
-def _checked_by(check: Callable[[object], None], value: str, name: str) -> str:
-    try:
-        check(value)
-    except ConfigurationError as error:
-        # Who knows where the value came from names it.
-        raise ValueError(str(error).removeprefix(f"{name} ")) from None
+        raise ConfigurationError(f"{name} must be a URL, not {value!r}")
+    check_base_url(value)
     return value
 
 
-def _name(value: object) -> object:
+def _check_name(name: str, value: object) -> object:
     if not isinstance(value, str) or not value.strip():
-        message = f"must be a name, not {value!r}"
-        raise ValueError(message)
+        raise ConfigurationError(f"{name} must be a name, not {value!r}")
     return value
 
 
-def _seconds(value: Any) -> object:
+def _check_seconds(name: str, value: Any) -> object:
     if value in ("off", "none"):
         return None
     is_number = isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
     if not is_number or not value > 0:
-        message = f'must be a number of seconds above 0, or "off", not {value!r}'
-        raise ValueError(message)
+        raise ConfigurationError(f'{name} must be a number of seconds above 0, or "off", not {value!r}')
     return value
 
 
-def _count(value: object) -> object:
+def _check_count(name: str, value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-        message = f"must be a whole number, 0 or more, not {value!r}"
-        raise ValueError(message)
+        raise ConfigurationError(f"{name} must be a whole number, 0 or more, not {value!r}")
     return value
 
 
-def _one_of(*choices: str) -> Callable[[object], object]:
-    def check(value: object) -> object:
+def _one_of(*choices: str) -> Callable[[str, object], object]:
+    def check(name: str, value: object) -> object:
         if value not in choices:
-            message = f"must be one of {', '.join(map(repr, choices))}, not {value!r}"
-            raise ValueError(message)
+            raise ConfigurationError(f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}")
         return value
 
     return check
@@ -129,7 +190,7 @@ def _clock(name: str, *, en: str, zh: str) -> Setting:
     return Setting(
         name=f"deadlines.{name}",
         meaning={"en": en, "zh": zh},
-        check=_seconds,
+        check=_check_seconds,
         from_text=_number_in,
         variable=f"DEEPSEEK_SDK_DEADLINES_{name.upper()}",
     )
@@ -139,21 +200,21 @@ _ALL = (
     Setting(
         name="api_key",
         meaning={"en": "The API key.", "zh": "API key。"},
-        check=_key,
+        check=_check_key,
         variable="DEEPSEEK_API_KEY",
         is_secret=True,
     ),
     Setting(
         name="base_url",
         meaning={"en": "The endpoint.", "zh": "服务地址。"},
-        check=_url,
+        check=_check_url,
         variable="DEEPSEEK_BASE_URL",
         default=DEFAULT_BASE_URL,
     ),
     Setting(
         name="model",
         meaning={"en": "The model that the command line asks.", "zh": "命令行默认使用的模型。"},
-        check=_name,
+        check=_check_name,
         variable="DEEPSEEK_SDK_MODEL",
         default="deepseek-flash",
     ),
@@ -163,7 +224,7 @@ _ALL = (
             "en": 'The longest silence of a server, in seconds, or "off".',
             "zh": "服务端最长可以多久不发数据，单位秒；off 为不限。",
         },
-        check=_seconds,
+        check=_check_seconds,
         from_text=_number_in,
         variable="DEEPSEEK_SDK_TIMEOUT",
         default=600,
@@ -171,7 +232,7 @@ _ALL = (
     Setting(
         name="max_retries",
         meaning={"en": "How often a failed request is sent again.", "zh": "请求失败后最多重试几次。"},
-        check=_count,
+        check=_check_count,
         from_text=_number_in,
         variable="DEEPSEEK_SDK_MAX_RETRIES",
         default=2,
@@ -180,7 +241,7 @@ _ALL = (
         name="plain",
         meaning={
             "en": 'How plain calls are read: "auto", "stream" or "direct".',
-            "zh": "非流式调用的读取方式：auto、stream 或 direct。",
+            "zh": "普通调用（非流式）的读取方式：auto、stream 或 direct。",
         },
         check=_one_of("auto", "stream", "direct"),
         variable="DEEPSEEK_SDK_PLAIN",
@@ -212,7 +273,7 @@ _ALL = (
             "en": "The installed backend that answers in place of an endpoint.",
             "zh": "代替远程服务作答的后端，填已安装后端的名称。",
         },
-        check=_name,
+        check=_check_name,
         variable="DEEPSEEK_SDK_BACKEND",
     ),
     Setting(

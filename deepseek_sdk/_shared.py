@@ -19,7 +19,6 @@ from deepseek_sdk._wire import default_http_client, stream_response, whole_respo
 from deepseek_sdk.backends.base import load_backend
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
-from deepseek_sdk.config import Settings, environment_settings, load_settings
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -33,6 +32,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._record import Record
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.backends.base import Backend
+    from deepseek_sdk.config import Settings
 
 __all__ = ["Heritage", "Shared"]
 
@@ -96,21 +96,22 @@ class Shared:
         Raises:
             ConfigurationError: An argument cannot be used; the message names it.
         """
-        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority)
-        settings = _settings(api_key, base_url, openai_options, is_child=_heritage is not None)
-        own = own.over(_settled_options(settings))
-        openai_options = _settled_openai_options(openai_options, settings)
-        chosen = settings["backend"] if isinstance(backend, Unset) else backend
+        given = {name: value for name, value in openai_options.items() if _is_given(value)}
+        settings = _settings(api_key, base_url, given, is_child=_heritage is not None)
         heritage = _heritage or Heritage(
-            family=_family(stages, chosen), own=own, support=StreamSupport(), settings=settings
+            family=_family(stages, settings["backend"] if isinstance(backend, Unset) else backend),
+            own=_own_options(deadlines, settings, plain=plain, session_id=session_id, priority=priority),
+            support=StreamSupport(),
+            settings=settings,
         )
+        chosen = {**_settled_openai_options(settings), **given}
         if heritage.family.has_backend:
-            openai_options["_enforce_credentials"] = False
-        arguments: dict[str, Any] = {**openai_options, **_credentials(api_key, base_url, openai_options, settings)}
-        arguments["http_client"] = http_client or _default_http_client(self, openai_options)
+            chosen["_enforce_credentials"] = False
+        arguments: dict[str, Any] = {**chosen, **_credentials(api_key, base_url, chosen, settings)}
+        arguments["http_client"] = http_client or _default_http_client(self, chosen)
         super().__init__(**arguments)
         self._heritage = heritage
-        self._forget_openai_environment(openai_options)
+        self._forget_openai_environment(chosen)
 
     def _forget_openai_environment(self, openai_options: Mapping[str, Any]) -> None:
         """Undo what openai read from OPENAI_* variables: they are not about this service."""
@@ -144,7 +145,7 @@ class Shared:
         mine = self._heritage
         if "api_key" in openai_options and "base_url" not in openai_options:
             mine.settings.trusted_base_url(has_own_key=True)
-        own = _own_options(deadlines, plain=plain, session_id=session_id, priority=priority).over(mine.own)
+        own = _checked_options(deadlines, plain=plain, session_id=session_id, priority=priority).over(mine.own)
         # What one endpoint refused says nothing about another.
         support = StreamSupport() if "base_url" in openai_options else mine.support
         heritage = replace(mine, own=own, support=support)
@@ -203,36 +204,39 @@ def _family(stages: Sequence[Stage] | None, backend: str | Backend | None) -> Fa
     return Family(stages, None if backend is None else load_backend(backend))
 
 
-def _own_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:
+def _own_options(deadlines: Deadlines | None, settings: Settings, **given: Any) -> CallOptions:
+    """Lay what arguments say about calls over what settings say."""
+    plain = settings["plain"] if settings.is_given("plain") else UNSET
+    return _checked_options(deadlines, **given).over(CallOptions(deadlines=settings.deadlines, plain=plain))
+
+
+def _checked_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:
     return checked_options(given if deadlines is None else {**given, "deadlines": deadlines})
 
 
-def _settings(api_key: Any, base_url: Any, openai_options: OpenAIOptions, *, is_child: bool) -> Settings:
-    """Read what the arguments leave open; a child, which has it from its parent, reads no files."""
-    decided = {name for name in ("timeout", "max_retries") if _is_given(openai_options.get(name, openai.NOT_GIVEN))}
-    has_provider = openai_options.get("provider") is not None
+def _settings(api_key: Any, base_url: Any, given: Mapping[str, Any], *, is_child: bool) -> Settings:
+    """Read what the arguments leave open; a child has everything from its parent, unless it leaves a provider."""
+    from deepseek_sdk import config  # noqa: PLC0415  not part of importing the library
+
+    decided = given.keys() & {"timeout", "max_retries"}
+    has_provider = given.get("provider") is not None
     if has_provider or api_key is not None:
         decided.add("api_key")
     if has_provider or (base_url is not None and _is_given(base_url)):
         decided.add("base_url")
-    if is_child:
-        return Settings() if {"api_key", "base_url"} <= decided else environment_settings(decided=decided)
-    return load_settings(decided=decided)
+    if is_child and {"api_key", "base_url"} <= decided:
+        return config.Settings()
+    settings = config.read_settings().without(*decided)
+    settings.check()
+    return settings
 
 
 def _is_given(value: object) -> bool:
     return not isinstance(value, openai.NotGiven)
 
 
-def _settled_options(settings: Settings) -> CallOptions:
-    plain = settings["plain"] if settings.is_given("plain") else UNSET
-    return CallOptions(deadlines=settings.deadlines, plain=plain)
-
-
-def _settled_openai_options(openai_options: OpenAIOptions, settings: Settings) -> OpenAIOptions:
-    """Fill in what settings say and arguments do not."""
-    settled = {name: settings[name] for name in ("timeout", "max_retries") if settings.is_given(name)}
-    return {**openai_options, **settled}  # type: ignore[typeddict-item]  # the table of settings has checked them
+def _settled_openai_options(settings: Settings) -> dict[str, Any]:
+    return {name: settings[name] for name in ("timeout", "max_retries") if settings.is_given(name)}
 
 
 def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
@@ -244,7 +248,8 @@ def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any],
         has_others = any(openai_options.get(name) for name in _OTHER_CREDENTIALS)
         base_url = settings.trusted_base_url(has_own_key=has_others or api_key is not None)
     check_base_url(base_url)
-    if api_key is None:
+    has_identity = openai_options.get("workload_identity") is not None
+    if api_key is None and not has_identity:
         api_key = settings["api_key"]
     if api_key is not None:
         check_api_key(api_key)
@@ -256,7 +261,7 @@ def _credentials(api_key: Any, base_url: Any, openai_options: Mapping[str, Any],
         )
         raise ConfigurationError(message)
     # An empty string is kept apart from None, for which openai would look at OPENAI_API_KEY.
-    return {"api_key": api_key or "", "base_url": base_url}
+    return {"api_key": None if has_identity else api_key or "", "base_url": base_url}
 
 
 def _default_http_client(client: object, openai_options: Mapping[str, Any]) -> Any:

@@ -17,7 +17,7 @@ import sys
 from tests.raw_server import DONE, FINISH, ROLE, completion, delta
 
 HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: %b\r\n%b\r\n\r\n"
-STREAM = HEAD % (b"text/event-stream", b"transfer-encoding: chunked")
+LAST = b"\r\nconnection: close"
 PIECE = delta(content="word ")
 WHOLE = json.dumps(completion("word")).encode()
 
@@ -62,9 +62,11 @@ class Churn:
         if kind == "silent":
             return await reader.read(1) != b""
         if not asked.get("stream"):
-            writer.write(HEAD % (b"application/json", b"content-length: %d" % len(WHOLE)) + WHOLE)
+            fields = b"content-length: %d%b" % (len(WHOLE), LAST if kind == "close" else b"")
+            writer.write(HEAD % (b"application/json", fields) + WHOLE)
             return str(kind) != "close"
-        writer.write(STREAM + chunk(ROLE) + chunk(PIECE))
+        fields = b"transfer-encoding: chunked%b" % (LAST if kind == "close" else b"")
+        writer.write(HEAD % (b"text/event-stream", fields) + chunk(ROLE) + chunk(PIECE))
         return await self.go_on(kind, reader, writer)
 
     async def go_on(self, kind: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:

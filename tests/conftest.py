@@ -24,6 +24,7 @@ import contextvars
 import inspect
 import ipaddress
 import os
+import pkgutil
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -31,12 +32,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import pytest
 from blockbuster import blockbuster_ctx
 
+import deepseek_sdk
 from deepseek_sdk import AsyncClient, Client
 from deepseek_sdk.testing import Emulator
 from deepseek_sdk.testing.vocabulary import choose_vocabulary
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator
+    from pathlib import Path
 
     from deepseek_sdk.testing import Vocabulary
 
@@ -44,6 +47,10 @@ _CONNECTING = {"socket.connect", "socket.sendto", "socket.sendmsg"}
 _RESOLVING = {"socket.getaddrinfo", "socket.gethostbyname"}
 
 StartEmulator: TypeAlias = "Callable[..., Emulator]"
+
+# Where users import from: all that has a public name, but for the command line.
+_NAMES = sorted(module.name for module in pkgutil.iter_modules(deepseek_sdk.__path__))
+FACES = ("deepseek_sdk", *(f"deepseek_sdk.{name}" for name in _NAMES if name != "cli" and not name.startswith("_")))
 
 
 def _is_loopback(host: object) -> bool:
@@ -89,6 +96,18 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         if name.startswith(("OPENAI_", "DEEPSEEK_")) or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("DEEPSEEK_SDK_CONFIG", "")  # no file of this machine is read
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Work in an empty directory, with an empty home, where files are read."""
+    directory = tmp_path / "project"
+    directory.mkdir()
+    monkeypatch.chdir(directory)
+    monkeypatch.delenv("DEEPSEEK_SDK_CONFIG")
+    for name in ("HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    return directory
 
 
 @pytest.fixture

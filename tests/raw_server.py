@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeAlias
 import pytest
 
 if TYPE_CHECKING:
+    import ssl
     from collections.abc import Callable, Iterator
 
 Script: TypeAlias = "Callable[[Exchange], None]"
@@ -172,8 +173,9 @@ class RawServer:
         aborts: When clients closed a connection in the middle of an answer, by the monotonic clock.
     """
 
-    def __init__(self, *scripts: Script) -> None:
+    def __init__(self, *scripts: Script, tls: ssl.SSLContext | None = None) -> None:
         self._scripts = scripts
+        self._tls = tls
         self._lock = threading.Lock()
         self._stopping = threading.Event()
         self._threads: list[threading.Thread] = []
@@ -185,7 +187,7 @@ class RawServer:
         self._changed = threading.Condition()
         self._open = 0
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=64)
-        self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{self._listener.getsockname()[1]}"
 
     def __enter__(self) -> Self:
         self._start(self._accept)
@@ -240,7 +242,13 @@ class RawServer:
             self._count(-1)
 
     def _answer(self, connection: socket.socket, number: int) -> None:
-        with contextlib.suppress(OSError), connection:
+        with contextlib.suppress(OSError):
+            if self._tls is not None:
+                connection = self._tls.wrap_socket(connection, server_side=True)
+            self._converse(connection, number)
+
+    def _converse(self, connection: socket.socket, number: int) -> None:
+        with connection:
             for request in _requests(connection, number):
                 with self._lock:
                     script = self._scripts[min(len(self.requests), len(self._scripts) - 1)]

@@ -535,3 +535,19 @@ def test_other_surfaces_are_passed_on(driver: Driver) -> None:
 
     assert 1 == len(found.data)
     assert "/embeddings" == server.requests[1].target
+
+
+def test_identity_in_place_of_a_key(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A workload identity is taken as openai takes it, though a key is set as well; children take it over."""
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-unused-unused")
+    provider = {"token_type": "jwt", "get_token": lambda: "token"}
+    identity: Any = {
+        "client_id": "c",
+        "identity_provider_id": "i",
+        "service_account_id": "s",
+        "provider": provider,
+    }
+    client = driver.client(api_key=None, workload_identity=identity)
+
+    assert identity == client.workload_identity
+    assert identity == client.with_options(timeout=3).workload_identity

@@ -8,18 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
+from openai.providers import bedrock
 
 from deepseek_sdk import Client, Deadlines
 from deepseek_sdk._clock import UNSET
-from deepseek_sdk._settings import SETTINGS, mask
-from deepseek_sdk.config import (
-    Settings,
-    environment_settings,
-    load_settings,
-    problems_of,
-    read_settings,
-    user_file,
-)
+from deepseek_sdk._settings import SETTINGS, mask, strange_variables
+from deepseek_sdk._settings_files import Origin, may_receive_key, user_file
+from deepseek_sdk.config import Settings, load_settings, read_settings
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -30,18 +25,6 @@ if TYPE_CHECKING:
 KEY = "sk-0123456789abcdef"
 OTHER_KEY = "sk-fedcba9876543210"
 STRANGER = "https://collector.example"
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty directory, with an empty home, where files are read."""
-    directory = tmp_path / "project"
-    directory.mkdir()
-    monkeypatch.chdir(directory)
-    monkeypatch.delenv("DEEPSEEK_SDK_CONFIG")
-    for name in ("HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-    return directory
 
 
 def write(path: Path, text: str) -> Path:
@@ -79,7 +62,7 @@ def test_every_setting_has_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     good = {"timeout": "5", "max_retries": "1", "plain": "direct", "lang": "zh", "base_url": "https://h.example/v1"}
     for setting in SETTINGS.values():
         monkeypatch.setenv(setting.variable, good.get(setting.name, "8" if "." in setting.name else "abc"))
-    settings = environment_settings()
+    settings = load_settings()
 
     assert set(SETTINGS) == {name for name in SETTINGS if settings.is_given(name)}
     assert all({"en", "zh"} == set(setting.meaning) for setting in SETTINGS.values())
@@ -93,7 +76,7 @@ def test_empty_variables_say_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for setting in SETTINGS.values():
         monkeypatch.setenv(setting.variable, "")
 
-    assert Settings() == environment_settings()
+    assert {} == load_settings().values
 
 
 def test_pyproject(project: Path) -> None:
@@ -115,6 +98,35 @@ def test_pyproject_of_others_is_left_alone(project: Path) -> None:
     write(project / "pyproject.toml", '[tool.coverage]\nsource = ["deepseek_sdk"\nbroken')
 
     assert {} == load_settings().values
+
+
+@pytest.mark.parametrize("name", ["deepseek-sdk", "deepseek-client-sdk", "deepseek_client_sdk"])
+def test_misspelt_table(project: Path, name: str) -> None:
+    """A table in pyproject.toml that has the name of the program or the distribution is a mistake, quoted or not."""
+    for text in (f"[tool.{name}]\ntimeout = 4\n", f'[tool."{name}".deadlines]\ntotal = 4\n'):
+        file = write(project / "pyproject.toml", text)
+        settings = read_settings()
+
+        assert (f"{file}: there is a table [tool.{name}]; did you mean [tool.deepseek_sdk]?",) == settings.problems
+        assert ({}, False) == (settings.values, settings.files[1].is_read)
+
+
+def test_files_are_known_by_their_whole_path(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every file has its whole path and tells whether it exists, also one that is passed over or cannot be read."""
+    write(project / "pyproject.toml", "[tool.deepseek_sdk]\n")
+    alone = read_settings().files
+    write(project / "deepseek.toml", "")
+    both = read_settings().files
+    monkeypatch.setenv("DEEPSEEK_SDK_CONFIG", "nowhere.toml")
+    (named,) = read_settings().files
+
+    paths = [project / "deepseek.toml", project / "pyproject.toml", user_file()]
+    assert [paths, paths] == [[file.path for file in files] for files in (alone, both)]
+    assert [[False, True, False], [True, True, False]] == [[f.exists for f in files] for files in (alone, both)]
+    assert [[False, True, False], [True, False, False]] == [[f.is_read for f in files] for files in (alone, both)]
+    assert (project / "nowhere.toml", False) == (named.path, named.exists)
+    assert named.problem is not None
+    assert named.problem.startswith(f"{project / 'nowhere.toml'} cannot be read")
 
 
 def test_named_file(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -223,19 +235,19 @@ def test_unreadable_file(project: Path) -> None:
 
 def test_problems_are_listed(project: Path) -> None:
     """Reading without raising gives every problem, and whatever can be used."""
-    write(project / "deepseek.toml", f'timeout = 4\nplain = 5\nx = 1\nbase_url = "{STRANGER}"\n')
+    file = write(project / "deepseek.toml", f'timeout = 4\nplain = 5\nx = 1\nbase_url = "{STRANGER}"\n')
     settings = read_settings()
 
     assert 4 == settings["timeout"]
-    assert ["plain", "'x'"] == [
-        word for word, text in zip(["plain", "'x'"], settings.problems, strict=True) if word in text
-    ]
-    assert 3 == len(problems_of(settings))
+    assert 3 == len(settings.problems)
+    assert all(word in text for word, text in zip(["plain", "'x'"], settings.problems, strict=False))
+    assert f"{file}: base_url is not used" in settings.problems[-1]
+    with pytest.raises(ConfigurationError, match="plain must be"):
+        settings.check()
 
 
-@pytest.mark.parametrize("kind", ["deepseek.toml", "pyproject.toml"])
 @pytest.mark.parametrize(
-    ("url", "is_trusted"),
+    ("url", "is_harmless"),
     [
         (STRANGER, False),
         ("https://deepseek.com.collector.example", False),
@@ -250,20 +262,31 @@ def test_problems_are_listed(project: Path) -> None:
         ("http://[::1]:8000", True),
     ],
 )
-def test_project_may_not_choose_where_a_key_goes(
-    project: Path, monkeypatch: pytest.MonkeyPatch, kind: str, url: str, *, is_trusted: bool
-) -> None:
+def test_who_may_choose_where_a_key_goes(url: str, *, is_harmless: bool) -> None:
+    """A file of the current directory may send a key to a harmless address, or its own key; all others to any."""
+    project = Origin(kind="file", place="deepseek.toml", is_project=True)
+    others = [Origin(kind="argument"), Origin(kind="environment"), Origin(kind="file"), Origin(kind="default")]
+    pyproject = Origin(kind="file", place="pyproject.toml", is_project=True)
+
+    assert {is_harmless} == {may_receive_key(url, project, key) for key in (None, pyproject, *others)}
+    assert may_receive_key(url, project, project)
+    assert all(may_receive_key(url, origin, key) for origin in others for key in (None, project, *others))
+
+
+@pytest.mark.parametrize("kind", ["deepseek.toml", "pyproject.toml"])
+def test_project_may_not_choose_where_a_key_goes(project: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
     """A base URL of the current directory is used with a key from elsewhere only where that key is safe."""
     monkeypatch.setenv("DEEPSEEK_API_KEY", KEY)
     head = "[tool.deepseek_sdk]\n" if kind == "pyproject.toml" else ""
-    write(project / kind, f'{head}base_url = "{url}"\n')
+    write(project / kind, f'{head}base_url = "http://localhost:8000/v1"\n')
+    with Client() as client:
+        harmless = str(client.base_url)
+    write(project / kind, f'{head}base_url = "{STRANGER}"\n')
 
-    if is_trusted:
-        with Client() as client:
-            assert url.rstrip("/") == str(client.base_url).rstrip("/")
-    else:
+    assert "http://localhost:8000/v1/" == harmless
+    for read in (Client, load_settings):
         with pytest.raises(ConfigurationError, match="DEEPSEEK_BASE_URL"):
-            Client()
+            read()
 
 
 def test_keys_of_other_origins(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -370,16 +393,27 @@ def test_without_settings_nothing_changes(driver: Driver) -> None:
     assert (UNSET, Deadlines()) == (client._heritage.own.plain, client._heritage.own.deadlines)
 
 
-def test_children_read_no_files(project: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_read_nothing(project: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
     """A child is as its parent was made, whatever has become of files and variables since."""
     file = write(project / "deepseek.toml", f'api_key = "{KEY}"\ntimeout = 41\n[deadlines]\nstall = 42\n')
     parent = driver.client(api_key=None)
     file.write_text("broken", encoding="utf-8")
-    monkeypatch.setenv("DEEPSEEK_SDK_TIMEOUT", "broken")
+    for setting in SETTINGS.values():
+        monkeypatch.setenv(setting.variable, "broken\n")
     child = parent.with_options(max_retries=7)
 
     assert (KEY, 41, 7) == (child.api_key, child.timeout, child.max_retries)
     assert Deadlines(stall=42) == child._heritage.own.deadlines
+
+
+def test_children_that_leave_a_provider(project: Path, driver: Driver) -> None:
+    """A child that leaves its parent's provider finds key and endpoint as a new client does."""
+    file = write(project / "deepseek.toml", 'api_key = "with space"\nbase_url = "no URL"\n')
+    parent = driver.client(api_key=None, provider=bedrock(region="eu-west-1", api_key="any"))
+    file.write_text(f'api_key = "{KEY}"\nbase_url = "{STRANGER}"\n', encoding="utf-8")
+    child = parent.with_options(provider=None)
+
+    assert (KEY, STRANGER) == (child.api_key, str(child.base_url).rstrip("/"))
 
 
 def test_what_arguments_decide_is_not_looked_at(driver: Driver, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -416,6 +450,36 @@ def test_reading_is_cheap(project: Path) -> None:
         load_settings()
 
     assert (time.process_time() - started) / 20 < 0.005
+
+
+def test_misspelt_variables() -> None:
+    """A variable that looks like a setting and is none is found, with the one that was meant; others are left alone."""
+    names = ["DEEPSEEK_SDK_TIMOUT", "DEEPSEEK_SDK_API_KEY", "DEEPSEEK_SDK_X", "deepseek_sdk_y", "PATH"]
+    known = ["DEEPSEEK_SDK_CONFIG", "DEEPSEEK_SDK_LOCAL_MODEL", *(setting.variable for setting in SETTINGS.values())]
+
+    assert {
+        "DEEPSEEK_SDK_API_KEY": "DEEPSEEK_API_KEY",
+        "DEEPSEEK_SDK_TIMOUT": "DEEPSEEK_SDK_TIMEOUT",
+        "DEEPSEEK_SDK_X": None,
+    } == strange_variables([*names, *known])
+
+
+def test_keys_are_not_in_texts(project: Path) -> None:
+    """What settings and files look like in a traceback or a log shows origins, and no value."""
+    file = write(project / "deepseek.toml", f'api_key = "{KEY}"\n')
+    settings = load_settings()
+
+    assert f"<Settings: api_key from {file}>" == repr(settings)
+    assert KEY not in repr(settings.files) + str(settings.files[0])
+    assert "<Settings: defaults>" == repr(Settings())
+
+
+def test_without(project: Path) -> None:
+    """What is left out is as if nobody had said it, mistakes and distrust included."""
+    write(project / "deepseek.toml", f'timeout = "soon"\nmax_retries = 3\nbase_url = "{STRANGER}"\n')
+    settings = read_settings(model="m").without("timeout", "base_url", "model")
+
+    assert ((), {"max_retries": 3}, "deepseek-flash") == (settings.problems, settings.values, settings["model"])
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import math
 import random
 import time
 import warnings
@@ -15,7 +16,7 @@ import httpx2
 import openai
 import pytest
 
-from deepseek_sdk import AsyncClient, Deadlines, report
+from deepseek_sdk import AsyncClient, Client, Deadlines, report
 from deepseek_sdk.errors import TotalTimeout
 from deepseek_sdk.testing import Emulator, EstimatedVocabulary, Fault
 from tests.raw_server import (
@@ -37,6 +38,7 @@ from tests.raw_server import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from deepseek_sdk.stages import Call, Proceed, Reply
     from tests.conftest import Driver
     from tests.raw_server import Exchange, Script
 
@@ -194,6 +196,43 @@ def test_forgotten_untouched_stream(driver: Driver) -> None:
         settle(driver)
 
         assert server.wait_for_abort()
+
+
+def test_forgotten_where_the_pool_is_locked() -> None:
+    """Streams that are collected while their pool is at work are shut down, and leave the pool alone till later."""
+    with RawServer(ENDLESS, ENDLESS, HI) as server:
+        client: Any = Client(base_url=server.url, api_key="k", max_retries=0)
+        pool = client._client._transport._pools.get()._pool
+        body: Any = {"model": "m", "messages": [{"role": "user", "content": "Hi"}], "stream": True}
+        opened = [client.chat.completions.create(**body) for _ in range(2)]
+        with pool._optional_thread_lock:
+            opened.clear()
+            gc.collect()
+
+        assert server.wait_for_abort()
+        assert 2 == len(pool._requests)
+        list(client.chat.completions.create(**body))
+        assert 0 == len(pool._requests)
+        client.close()
+
+
+def test_interrupted_before_anybody_has_it() -> None:
+    """A response that an interrupt has lost on its way gives its place in the pool back with the next call."""
+
+    async def interrupted(call: Call, proceed: Proceed) -> Reply:
+        upstream = await call.io.send(call.upstream, call.upstream.request(call), math.inf)
+        del upstream
+        return await proceed(call)
+
+    with RawServer(ENDLESS, HI, HI) as server:
+        client: Any = Client(base_url=server.url, api_key="k", max_retries=0, stages=[interrupted])
+        pool = client._client._transport._pools.get()._pool
+        body: Any = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
+        client.chat.completions.create(**body)
+
+        assert server.wait_for_abort()
+        assert 0 == len(pool._requests)
+        client.close()
 
 
 def test_forgotten_raw_response(driver: Driver) -> None:

@@ -52,6 +52,7 @@ WATCHED = {
     "_pool": "test_pool",
     "_process_response": "test_process_response",
     "_response": "test_helper_keeps_the_response",
+    "_transport": "test_transport_for_url",
     "_transport_for_url": "test_transport_for_url",
 }
 

@@ -11,9 +11,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deepseek_sdk.testing import Emulator, EstimatedVocabulary
-from tests.raw_server import RawServer, answer, delta, stream
+from tests.certificates import self_signed
+from tests.raw_server import RawServer, answer, completion, delta, stream, whole
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from tests.raw_server import Exchange
 
 pytestmark = [
@@ -62,8 +65,14 @@ def run(program: str, url: str) -> None:
     assert (0, "", "") == (done.returncode, done.stdout, done.stderr)
 
 
-def test_children_and_parent_at_once() -> None:
-    """Parent and children use one client at the same time, and nobody gets another's answer."""
+def repeat(exchange: Exchange) -> None:
+    """Answer with the question: a script."""
+    whole(completion(f"You said: {exchange.request.body['messages'][0]['content']}"))(exchange)
+
+
+@pytest.mark.parametrize("is_secure", [False, True], ids=["plain", "TLS"])
+def test_children_and_parent_at_once(is_secure: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: FBT001
+    """Parent and children use one client at the same time; none gets another's answer, or keeps another's sockets."""
     program = """
     client = Client(base_url=URL, api_key="k", max_retries=0)
     assert said(client.chat.completions.create(**body("before"))) == "You said: before"
@@ -72,17 +81,19 @@ def test_children_and_parent_at_once() -> None:
         for turn in range(10):
             text = f"{number}/{turn}"
             assert said(client.chat.completions.create(**body(text))) == f"You said: {text}"
+        client.close()
 
     pids = in_children(4, work)
     work("parent")
     check(pids)
-    client.close()
     """
-    with Emulator(vocabulary=EstimatedVocabulary()) as server:
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
+    tls = self_signed(tmp_path) if is_secure else None
+    with RawServer(repeat, tls=tls) as server:
         run(program, server.url)
 
         assert 51 == len(server.requests)
-        assert {"answered"} == {request.outcome for request in server.requests}
+        assert 5 == server.connections
 
 
 def test_a_stream_survives_the_children() -> None:

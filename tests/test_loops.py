@@ -24,7 +24,19 @@ from tests.raw_server import RawServer, answer, stream
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator
 
+    from tests.raw_server import Exchange, Script
+
 HI = stream(*answer("Hi"))
+
+
+def slow_end(exchange: Exchange) -> None:
+    """End the body a while after [DONE]: a script."""
+    exchange.head(content_type="text/event-stream", transfer_encoding="chunked")
+    exchange.chunks(*answer("Hi"))
+    exchange.pause(0.03)
+    exchange.send(b"0\r\n\r\n")
+
+
 BODY: dict[str, Any] = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hi"}]}
 
 
@@ -88,7 +100,8 @@ def test_many_at_the_same_time() -> None:
             )
             return text, str(answered.choices[0].message.content), len(report(answered).attempts)
 
-        return [await done for start in range(0, 40, 8) for done in map(one, range(start, start + 8))]
+        groups = [await asyncio.gather(*map(one, range(start, start + 8))) for start in range(0, 40, 8)]
+        return [result for group in groups for result in group]
 
     with Emulator(vocabulary=EstimatedVocabulary()) as server, ThreadPoolExecutor(5) as pool:
         client = AsyncClient(base_url=server.url, api_key="k", max_retries=0)
@@ -162,14 +175,12 @@ def test_a_forgotten_client() -> None:
     async def main(url: str) -> None:
         await ask(AsyncClient(base_url=url, api_key="k"))
         gc.collect()
-        await asyncio.sleep(0.05)
+        assert await anyio.to_thread.run_sync(server.wait_until_closed)
 
     # The first client of a process loads modules from disk, which would block the loop.
     asyncio.run(AsyncClient(api_key="k").close())
     with RawServer(HI) as server:
         asyncio.run(main(server.url))
-
-        assert server.wait_until_closed()
 
 
 @types.coroutine
@@ -195,7 +206,8 @@ def cancelled_at(coroutine: Coroutine[Any, Any, Any], suspension: int) -> Genera
 @pytest.mark.parametrize("is_ours", [True, False], ids=["ours", "the caller's"])
 @pytest.mark.parametrize("plain", ["direct", "stream"])
 @pytest.mark.parametrize("headers", [{}, {"connection": "close"}], ids=["kept", "new connections"])
-def test_cancelled_at_any_point(headers: dict[str, str], plain: Any, is_ours: bool) -> None:  # noqa: FBT001
+@pytest.mark.parametrize("script", [HI, slow_end], ids=["at once", "slow end"])
+def test_cancelled_at_any_point(script: Script, headers: dict[str, str], plain: Any, is_ours: bool) -> None:  # noqa: FBT001
     """Wherever a call is cancelled, also while it gives its connection back, the pool has its place again."""
 
     async def main(client: AsyncClient) -> list[int]:
@@ -213,7 +225,7 @@ def test_cancelled_at_any_point(headers: dict[str, str], plain: Any, is_ours: bo
     async def awaited(awaitable: Any) -> bool:
         return bool(await awaitable)
 
-    with RawServer(HI) as server:
+    with RawServer(script) as server:
         http_client = None if is_ours else httpx2.AsyncClient()
         client = AsyncClient(
             base_url=server.url,

@@ -828,3 +828,25 @@ class TestOrdinary:
         finish(reply.next())
 
         assert reply.ordinary() is None
+
+
+def test_closed_during_a_rescue() -> None:
+    """An answer that takes over after the caller has closed the stream, in another thread, is let go of at once."""
+    call = make_call()
+    backend = ScriptedBackend([chunk(role="assistant"), ConnectionResetError("cut")], said("Hi"))
+    reply = finish(backend(call))
+    endings: list[str] = []
+
+    async def rescue(reply: Reply, error: Exception) -> Reply:
+        del error
+        await reply.close()
+        other = await backend(call)
+        other.on_end(lambda ending, _: endings.append(ending))
+        return other
+
+    reply.rescue_with(rescue)
+    with pytest.raises(StreamInterruptedError, match="closed before its end"):
+        finish(reply.next())
+
+    assert ["abandoned"] == endings
+    assert backend.sources[1].is_aborted

@@ -10,6 +10,7 @@ import time
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import anyio
 import httpx2
 import openai
 import pytest
@@ -188,6 +189,47 @@ def test_permits_come_back_from_cancelled_calls() -> None:
         asyncio.run(main(server.url))
 
     assert ["abandoned"] == permit.endings
+
+
+class Revalidating:
+    """Answers, and asks again in the background, for next time."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.has_ended = threading.Event()
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Let the call pass."""
+
+        async def revalidate(io: IO) -> None:
+            try:
+                reply = await proceed(call.replace(io=io))
+                while events := await reply.next():
+                    self.texts += [e.json()["choices"][0]["delta"].get("content", "") for e in events if not e.is_done]
+            finally:
+                self.has_ended.set()
+
+        call.io.spawn(revalidate)
+        return await proceed(call)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_background_work_keeps_its_answers(driver: Driver, way: str) -> None:
+    """An answer that background work reads does not end with the call that began the work."""
+    stage = Revalidating()
+
+    def script(exchange: Exchange) -> None:
+        is_first = len(server.requests) == 1
+        stream(*answer("a", "b"), pause=0.0 if is_first else 0.05)(exchange)
+
+    with RawServer(script) as server:
+        client = driver.client(base_url=server.url, stages=[stage], plain="stream")
+        assert "ab" == text_of(driver, client, "streamed" if way == "streamed" else "folded")
+        if driver.is_async:
+            driver.call(anyio.to_thread.run_sync, stage.has_ended.wait, 5)
+
+        assert stage.has_ended.wait(5)
+    assert "ab" == "".join(stage.texts)
 
 
 class Racing:

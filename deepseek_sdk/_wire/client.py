@@ -149,12 +149,17 @@ class _ProcessTransport(httpx2.BaseTransport):
     """A pool of armed connections for each process."""
 
     def __init__(self, make: Callable[[], httpx2.BaseTransport], alarm: Alarm) -> None:
+        self._alarm = alarm
         self._pools = PerProcess(partial(_armed, make, alarm), _close_sockets)
         self._pools.get()
 
     @override
     def handle_request(self, request: httpx2.Request) -> httpx2.Response:
-        return self._pools.get().handle_request(request)
+        self._alarm.is_in_pool = True
+        try:
+            return self._pools.get().handle_request(request)
+        finally:
+            self._alarm.is_in_pool = False
 
     @override
     def close(self) -> None:

@@ -145,6 +145,7 @@ def _response(upstream: Any, record: Record, raw_mode: str | None, *, content_ty
     response = httpx2.Response(
         upstream.status_code, headers=headers, request=upstream.request, extensions=extensions, **body
     )
+    response.history = upstream.history
     response.elapsed = dt.timedelta(seconds=record.times.total or record.attempts[-1].started)
     if raw_mode is not None:
         response.request.headers[RAW_RESPONSE] = raw_mode

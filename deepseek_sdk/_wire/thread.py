@@ -30,7 +30,7 @@ class CancelToken:
     def __init__(self) -> None:
         self.cancelled: Future[None] = Future()
         self._stream: Any | None = None
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()  # a forgotten stream may be collected where it is held
 
     def watch(self, stream: Any) -> None:
         """
@@ -84,10 +84,13 @@ class Alarm(threading.local):
     Attributes:
         at: The instant at which every read, write, connect and handshake of this thread gives up.
         token: How another thread may cancel it, or None.
+        is_in_pool: It may be changing the pool of connections. What the garbage collector ends on this thread now must
+            not change it as well.
     """
 
     at: float = inf
     token: CancelToken | None = None
+    is_in_pool: bool = False
 
     def bound(self, timeout: float | None) -> float | None:
         """Shorten a timeout, in seconds, to what is left."""

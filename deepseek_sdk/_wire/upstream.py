@@ -84,8 +84,13 @@ class SyncUpstream:
         response: The HTTP response, unread.
     """
 
-    def __init__(self, response: Any, watchdog: Watchdog, token: CancelToken | None = None) -> None:
+    _is_closed = False
+
+    def __init__(
+        self, response: Any, watchdog: Watchdog, token: CancelToken | None = None, alarm: Alarm | None = None
+    ) -> None:
         self.response = response
+        self._alarm = alarm or Alarm()
         self._owner = Owner()
         self._token = token
         self._watchdog = watchdog
@@ -97,7 +102,9 @@ class SyncUpstream:
         if isinstance(stream, Bounded):
             self._connection = stream
         else:
-            self._connection = Bounded() if stream is None else watchdog.add(stream)
+            # HTTP/2 has other calls on the same socket: it cannot be shut down for one of them.
+            is_ours = stream is not None and response.http_version == "HTTP/1.1"
+            self._connection = watchdog.add(stream) if is_ours else Bounded()
 
     @classmethod
     def open(
@@ -144,7 +151,7 @@ class SyncUpstream:
         finally:
             if alarm is not None:
                 alarm.at, alarm.token = inf, None
-        return cls(response, watchdog, token)
+        return cls(response, watchdog, token, alarm)
 
     async def read(self, until: float) -> bytes | None:
         """
@@ -204,23 +211,50 @@ class SyncUpstream:
         """
         if is_done and not self._is_over and self._owner.is_here:
             self._drain()
-        self.abort()
+        self.release()
+        self._watchdog.release_forgotten()
 
     def abort(self) -> None:
-        """Close the connection at once, from any thread; one that reads from it is woken."""
-        if not self._owner.is_here:
-            # In a forked child it is the parent's.
+        """End the connection at once, from any thread, also in the garbage collector; one that reads it is woken."""
+        if self._owner.is_here and not self._is_closed:
+            self._shut()
+            self._watchdog.keep(self)
+
+    def release(self) -> None:
+        """Give the connection back to the pool: for the next call where the answer is over, else closed."""
+        # In a forked child it is the parent's.
+        if not self._owner.is_here or self._is_closed:
             return
+        self._shut()
+        if self._alarm.is_in_pool:
+            # A reader that was collected as garbage, in the middle of another call of this thread.
+            self._watchdog.keep(self)
+            return
+        if self._token is not None:
+            self._token.forget()
+        self._close_response()
+        if isinstance(self._connection, Watch):
+            self._watchdog.remove(self._connection)
+        self._is_closed = True
+
+    def _close_response(self) -> None:
+        self._alarm.is_in_pool = True
+        try:
+            self.response.close()
+        finally:
+            self._alarm.is_in_pool = False
+
+    def __del__(self) -> None:
+        # Left by an interrupt between two lines.
+        if not self._is_closed and hasattr(self, "_connection"):
+            self.abort()
+
+    def _shut(self) -> None:
         self._connection.until = inf
         stream = self.response.extensions.get("network_stream")
         # HTTP/2 has other calls on the same socket.
         if stream is not None and not self._is_over and self.response.http_version == "HTTP/1.1":
             abort_socket(stream)
-        if self._token is not None:
-            self._token.forget()
-        self.response.close()
-        if isinstance(self._connection, Watch):
-            self._watchdog.remove(self._connection)
 
     def _next(self, until: float) -> bytes | None:
         if self._ahead:
@@ -359,9 +393,14 @@ class AsyncUpstream:
         """
         if not self._owner.is_here:
             return
-        if is_done and not self._is_over:
-            await self._drain()
-        self._alarm.stop()
+        try:
+            if is_done and not self._is_over:
+                await self._drain()
+        finally:
+            self._alarm.stop()
+            await self._close_response()
+
+    async def _close_response(self) -> None:
         # A caller that is being cancelled must not leave the connection open; our own HTTP client sees to that itself.
         close = self.response.aclose
         await (close() if SHIELDED in self.response.extensions else uninterrupted(close))

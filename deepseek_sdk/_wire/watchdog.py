@@ -1,11 +1,13 @@
-"""Deadlines for HTTP clients that are not ours: one thread that shuts down the sockets which are overdue."""
+"""Connections that need looking after: overdue ones of HTTP clients that are not ours, and forgotten ones."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
+from collections import deque
 from math import inf
-from typing import Any
+from typing import Any, Protocol
 
 from deepseek_sdk._wire.thread import abort_socket
 
@@ -40,10 +42,24 @@ class Watch:
         self._watchdog.reconsider(instant)
 
 
+class Forgotten(Protocol):
+    """A response whose reader was collected as garbage."""
+
+    def release(self) -> None:
+        """Give its connection back to the pool."""
+        ...
+
+
 class Watchdog:
-    """A thread that lives as long as there is something to watch."""
+    """
+    Shuts down the sockets that are overdue, by a thread that lives as long as there is something to watch.
+
+    It also keeps what the garbage collector finds unclosed until somebody has time for it: the collector runs at any
+    point of any thread, and so also where that thread is in the middle of changing the pool.
+    """
 
     def __init__(self) -> None:
+        self._forgotten: deque[Forgotten] = deque()
         self._changed = threading.Condition()
         self._watches: set[Watch] = set()
         self._wakes_at = inf
@@ -90,17 +106,34 @@ class Watchdog:
             self._watches.discard(watch)
             self._changed.notify()
 
+    def keep(self, response: Forgotten) -> None:
+        """
+        Keep a response until `release_forgotten()`; may be called by the garbage collector.
+
+        Args:
+            response: It; its socket has been shut down already.
+        """
+        self._forgotten.append(response)
+
+    def release_forgotten(self) -> None:
+        """Give the connections of forgotten responses back; not for the garbage collector."""
+        with contextlib.suppress(IndexError):
+            for _ in range(len(self._forgotten)):
+                self._forgotten.popleft().release()
+
     def _run(self) -> None:
         with self._changed:
             while self._watches:
                 self._fire(time.monotonic())
-                self._wakes_at = min((watch.until for watch in self._watches if not watch.has_fired), default=inf)
+                # A copy: forgotten streams may be collected on this thread, here, and take their watches away.
+                waiting = [watch.until for watch in list(self._watches) if not watch.has_fired]
+                self._wakes_at = min(waiting, default=inf)
                 left = self._wakes_at - time.monotonic()
                 self._changed.wait(None if left == inf else max(left, 0))
             self._thread = None
 
     def _fire(self, now: float) -> None:
-        for watch in self._watches:
+        for watch in list(self._watches):
             if watch.until <= now and not watch.has_fired:
                 watch.has_fired = True
                 abort_socket(watch.stream)

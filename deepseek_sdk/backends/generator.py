@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 import uuid
+from collections.abc import Mapping
 from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -13,11 +14,11 @@ from deepseek_sdk._clock import Clock
 from deepseek_sdk._finish import finish
 from deepseek_sdk._loop import current_loop
 from deepseek_sdk._reply import Reply
-from deepseek_sdk._sse import DONE, Event, encode
+from deepseek_sdk._sse import Event, encode
 from deepseek_sdk._wire import ConnectionLost, DeadlineReached, make_alarm, stub_response
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Mapping
+    from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
     from concurrent.futures import Future
 
     from deepseek_sdk._call import Call
@@ -30,6 +31,9 @@ T = TypeVar("T")
 
 _log = logging.getLogger("deepseek_sdk")
 
+# What comes after the last chunk.
+_END = object()
+
 # What a generator may take to end itself once nobody listens any more.
 _FAREWELL_S = 1.0
 
@@ -40,7 +44,7 @@ def reply_from(call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str
 
     The generator may await nothing but methods of `call.io`, of the call that it is given: their waits end with the
     clocks of the answer. It is closed where the caller stops reading. An `OSError` counts as a broken connection; any
-    other exception reaches the caller as it is.
+    other exception reaches the caller as it is. What goes wrong while the generator is closed is logged.
 
     Args:
         call: What is asked.
@@ -53,7 +57,7 @@ def reply_from(call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str
     """
     now = call.io.now()
     attempt = call.record.begin(route=route, model=call.model, now=now)
-    source = _Generated(call, generate)
+    source = _Generated(call, generate, route)
     return Reply(call, source, Clock(call.limits, call_started=call.record.started, now=now), attempt)
 
 
@@ -63,7 +67,10 @@ class _Generated:
     upstream: Upstream | None = None
     only_waited = False
 
-    def __init__(self, call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str, Any], None]]) -> None:
+    def __init__(
+        self, call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str, Any], None]], route: str
+    ) -> None:
+        self._route = route
         self.response = stub_response(200, f"http://backend.invalid{call.path}")
         self._waits = _AsyncWaits() if call.io.is_async else _SyncWaits(call.io)
         self._chunks = generate(call if call.io.is_async else call.replace(io=self._waits))
@@ -75,11 +82,19 @@ class _Generated:
         if self._is_over:
             return None
         try:
-            chunk = await self._waits.bound(anext(self._chunks, None), until)
+            chunk: Any = await self._waits.bound(anext(self._chunks, _END), until)
         except OSError as error:
             raise ConnectionLost(str(error) or type(error).__name__) from error
-        self._is_over = chunk is None
-        return [DONE] if chunk is None else [encode({**self._head, **chunk})]
+        self._is_over = chunk is _END
+        return None if chunk is _END else [self._event(chunk)]
+
+    def _event(self, chunk: Any) -> Event:
+        if not isinstance(chunk, Mapping):
+            raise TypeError(f"the backend {self._route!r} yielded {chunk!r}: a chunk is a mapping")
+        try:
+            return encode({**self._head, **chunk})
+        except (TypeError, ValueError) as error:
+            raise TypeError(f"the backend {self._route!r} yielded a chunk that is no JSON: {error}") from error
 
     async def close(self, *, is_done: bool) -> None:  # noqa: ARG002  there is no connection to keep
         try:
@@ -122,6 +137,7 @@ class _SyncWaits:
     def __init__(self, io: IO, until: float = inf) -> None:
         self._io = io
         self._until = until
+        self.answers = io.answers
         self.now = io.now
         self.offload, self.spawn, self.send = io.offload, io.spawn, io.send
 

@@ -8,6 +8,7 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Any, Generic, NoReturn, TypeVar
 
+from deepseek_sdk._answers import Answers
 from deepseek_sdk._background import Background
 from deepseek_sdk._finish import finish
 
@@ -43,6 +44,7 @@ class VirtualIO:
     is_async = False
 
     def __init__(self, start: float = 0.0, *, background: int = 64) -> None:
+        self.answers = Answers()
         self._world = _World(start)
         self._background = Background(background)
         self._task: _Task[Any] | None = None
@@ -117,12 +119,14 @@ class VirtualIO:
         message = "virtual time has no network: end the chain with a ScriptedBackend"
         raise RuntimeError(message)
 
-    async def _work(self, ticket: Ticket, branch: Branch[None], io: IO) -> None:
+    async def _work(self, ticket: Ticket, branch: Branch[None], io: VirtualIO) -> None:
+        io.answers = Answers()
         try:
             await branch(io)
         except Exception as error:  # noqa: BLE001  a caller does not learn of it
             self.failures.append(error)
         finally:
+            io.answers.let_go()
             self._background.leave(ticket)
 
     async def _pause(self, until: float, future: Future[Any]) -> None:
@@ -135,6 +139,7 @@ class VirtualIO:
     def _start(self, branch: Branch[T]) -> _Task[T]:
         io = VirtualIO()
         io._world, io._background = self._world, self._background
+        io.answers = self.answers
         task = _Task(branch, io, self._world.now)
         io._task = task
         self._world.tasks.append(task)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import gc
+import re
 import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -224,6 +225,29 @@ def test_failures(driver: Driver, error: Exception, seen: type) -> None:
     opened = driver.create(driver.client(api_key=None, backend=Computed(broken)), stream=True)
     with pytest.raises(seen):
         driver.stream_text(opened)
+
+
+@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "plain"])
+@pytest.mark.parametrize(
+    ("garbage", "message"),
+    [
+        (5, "the backend 'bare' yielded 5: a chunk is a mapping"),
+        (None, "the backend 'bare' yielded None: a chunk is a mapping"),
+        ("text", "the backend 'bare' yielded 'text': a chunk is a mapping"),
+        ({"choices": [object()]}, "the backend 'bare' yielded a chunk that is no JSON"),
+    ],
+)
+def test_garbage(driver: Driver, garbage: Any, message: str, is_stream: bool) -> None:  # noqa: FBT001
+    """What is no chunk is refused, and the backend named."""
+
+    async def strange(_: Call) -> AsyncGenerator[Any, None]:
+        yield part("Hi")
+        yield garbage
+        yield part(finish="stop")
+
+    client = driver.client(api_key=None, backend=bare(strange))
+    with pytest.raises(TypeError, match=re.escape(message)):
+        driver.stream_text(driver.create(client, stream=True)) if is_stream else driver.create(client)
 
 
 def test_a_refusal_is_retried(driver: Driver) -> None:

@@ -1,0 +1,77 @@
+"""The watchdog: overdue connections are shut down, whatever the garbage collector does meanwhile."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+import httpx2
+
+from deepseek_sdk._wire.upstream import SyncUpstream
+from deepseek_sdk._wire.watchdog import Watchdog
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+class Stream:
+    """A network stream over one end of a pair of sockets."""
+
+    def __init__(self, when_asked: Callable[[], object] = bool) -> None:
+        self.near, self.far = socket.socketpair()
+        self._when_asked = when_asked
+
+    def get_extra_info(self, _: str) -> socket.socket:
+        """Give the socket, which is asked for when it is shut down."""
+        self._when_asked()
+        return self.near
+
+    def is_shut(self) -> bool:
+        """Tell whether the other end sees an end within a second."""
+        self.far.settimeout(1)
+        try:
+            return self.far.recv(1) == b""
+        except TimeoutError:
+            return False
+        finally:
+            self.near.close()
+            self.far.close()
+
+
+def test_a_stream_collected_on_its_thread() -> None:
+    """A watch that is removed on the watchdog's own thread, in the middle of its round, does not end the thread."""
+    watchdog = Watchdog()
+    forgotten = [watchdog.add(None) for _ in range(20)]
+
+    def collect() -> None:
+        while forgotten:
+            watchdog.remove(forgotten.pop())
+
+    overdue, later = Stream(collect), Stream()
+    watchdog.add(overdue).until = time.monotonic()
+    assert overdue.is_shut()
+
+    watchdog.add(later).until = time.monotonic() + 0.05
+    assert later.is_shut()
+
+
+def test_connections_that_others_use() -> None:
+    """A connection of HTTP/2 carries other calls as well: it is not watched."""
+
+    class Body(httpx2.SyncByteStream):
+        def __iter__(self) -> Any:
+            return iter([b"one", b"two"])
+
+    stream = Stream()
+    extensions: dict[str, Any] = {"network_stream": stream, "http_version": b"HTTP/2"}
+    response = httpx2.Response(200, stream=Body(), extensions=extensions)
+    watchdog = Watchdog()
+    upstream = SyncUpstream(response, watchdog)
+
+    assert not watchdog._watches
+    upstream.abort()
+    watchdog.release_forgotten()
+    assert response.is_closed
+    stream.near.close()
+    assert stream.is_shut()
