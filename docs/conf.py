@@ -49,13 +49,26 @@ def setup(app: Sphinx) -> None:
     """Add hooks to the build; napoleon's own has the priority 500."""
     app.connect("autodoc-process-docstring", prepare_docstring, priority=100)
     app.connect("autodoc-process-docstring", show_colons, priority=900)
+    # Before the tables of contents are collected.
+    app.connect("doctree-read", name_anchors, priority=100)
     app.connect("html-page-context", name_language)
 
 
+def name_anchors(_app: Sphinx, document: Any) -> None:
+    """Let Chinese headings be linked by their text: what docutils makes of them is a number that changes."""
+    for section in document.findall(lambda node: node.tagname == "section"):
+        if "slug" in section and re.fullmatch(r"id\d+", section["ids"][0]):
+            section["ids"].insert(0, section["slug"])
+
+
 def name_language(_app: Sphinx, page: str, _template: str, context: dict[str, Any], _tree: object) -> None:
-    """Tell browsers, screen readers and search engines which pages are Chinese."""
+    """Tell browsers, screen readers and search engines which pages are Chinese, and keep readers among them."""
     if page.startswith("zh/"):
         context["language"] = "zh-CN"
+    if page == "zh/index":
+        context["prev"] = None
+    elif page == "changelog":
+        context["next"] = None
 
 
 def prepare_docstring(_app: Sphinx, kind: str, _name: str, _object: object, _options: object, lines: list[str]) -> None:

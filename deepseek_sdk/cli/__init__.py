@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from io import TextIOWrapper
 
+from deepseek_sdk.cli._streams import prepare, tell_broken
 from deepseek_sdk.errors import MissingExtraError
 
 __all__ = ["main"]
@@ -12,16 +12,20 @@ __all__ = ["main"]
 
 def main() -> None:
     """Run the command line with the arguments of the process, and exit."""
+    prepare()
     try:
         from deepseek_sdk.cli._app import app  # noqa: PLC0415  a later import than this reports what is missing
     except ModuleNotFoundError as error:
-        if error.name not in ("click", "rich"):
+        if (error.name or "").partition(".")[0] not in ("click", "rich"):
             raise
         sys.stderr.write(f"{MissingExtraError('The command line', 'cli')}\n")
         sys.exit(3)
     except KeyboardInterrupt:  # click is not there yet to take it
         sys.exit(130)
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a legacy code page must not end the program
-    app()
+    try:
+        app()
+    except OSError as error:  # of a pipe whose reader is gone, click makes a quiet end
+        if error.filename is not None:
+            raise
+        tell_broken(error)
+        sys.exit(1)

@@ -9,8 +9,8 @@ import click
 import openai
 
 from deepseek_sdk import Client
+from deepseek_sdk.cli._connection import is_connection_error, make, unreachable
 from deepseek_sdk.cli._exits import redact
-from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,15 +38,9 @@ def client_of(base_url: str | None) -> Client:
         The client.
 
     Raises:
-        ConfigurationError: None can be made, whatever the HTTP library calls the reason.
+        ConfigurationError: None can be made.
     """
-    try:
-        return Client(base_url=base_url, timeout=_TIMEOUT_S, backend=None)
-    except openai.OpenAIError:
-        raise
-    except Exception as error:
-        message = f"no client can be made: {error}; deepseek-sdk doctor says more"
-        raise ConfigurationError(message) from error
+    return make(Client, base_url=base_url, timeout=_TIMEOUT_S, backend=None)
 
 
 def ask(base_url: str | None, path: str, say: Say) -> object:
@@ -62,14 +56,23 @@ def ask(base_url: str | None, path: str, say: Say) -> object:
         The answer, decoded.
 
     Raises:
-        click.ClickException: The answer is no JSON.
+        click.ClickException: The endpoint cannot be reached, or its answer is no JSON.
     """
     try:
         with client_of(base_url) as client:
-            return client.get(path, cast_to=object)
+            return _answer(client, path, say)
     except json.JSONDecodeError as error:
         text = say(en="the endpoint answered, but not with JSON: {}", zh="服务有应答，但内容不是 JSON：{}")
         raise click.ClickException(redact(text.format(error.doc[:100]))) from error
+
+
+def _answer(client: Client, path: str, say: Say) -> object:
+    try:
+        return client.get(path, cast_to=object)
+    except openai.APIConnectionError as error:
+        if not is_connection_error(error):
+            raise
+        raise click.ClickException(unreachable(error, client, say)) from error
 
 
 def models_of(body: object) -> list[Mapping[str, Any]] | None:

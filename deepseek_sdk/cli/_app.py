@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib
 import pkgutil
+import sys
+from typing import Any
 
 import click
 import openai
@@ -12,12 +14,13 @@ from deepseek_sdk._version import __version__
 from deepseek_sdk.cli import commands
 from deepseek_sdk.cli._exits import Exit, exit_code, is_interrupt, redact
 from deepseek_sdk.cli._language import program_language_option
-from deepseek_sdk.cli._output import screen
+from deepseek_sdk.cli._suggesting import SuggestingGroup
+from deepseek_sdk.cli._terminal import console_of
 
 __all__ = ["app"]
 
 
-class Commands(click.Group):
+class Commands(SuggestingGroup):
     """Finds commands by their files, imports the one that runs, and turns errors into exit codes."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  click's signature
@@ -31,6 +34,13 @@ class Commands(click.Group):
         command: click.Command = importlib.import_module(f"{commands.__name__}.{cmd_name}").command
         return command
 
+    def make_context(self, *args: Any, **extra: Any) -> click.Context:
+        """Read the command line; Ctrl-C meanwhile, for which click has another code, is the same as later."""
+        try:
+            return super().make_context(*args, **extra)
+        except KeyboardInterrupt:
+            sys.exit(Exit.INTERRUPTED)
+
     def invoke(self, ctx: click.Context) -> object:
         """Run the command; an error of the library, or Ctrl-C, is one line on stderr and an exit code."""
         try:
@@ -38,11 +48,11 @@ class Commands(click.Group):
         except (KeyboardInterrupt, click.Abort) as error:
             if not is_interrupt(error):
                 raise
-            stage = screen()
-            stage.print("\nCtrl-C" if stage.is_terminal else "Ctrl-C", style="dim")  # terminals show ^C by themselves
+            # Terminals show ^C by themselves.
+            console_of(sys.stderr).print("\nCtrl-C" if sys.stderr.isatty() else "Ctrl-C", style="dim")
             ctx.exit(Exit.INTERRUPTED)
         except openai.OpenAIError as error:
-            screen().print(f"{type(error).__name__}: {redact(str(error))}", style="red", markup=False)
+            console_of(sys.stderr).print(f"{type(error).__name__}: {redact(str(error))}", style="red", markup=False)
             ctx.exit(exit_code(error))
 
 

@@ -1,4 +1,4 @@
-"""How commands print: rows of data on stdout, everything else on stderr."""
+"""How commands print rows of data on stdout; what is not data goes to stderr, through `console_of()`."""
 
 from __future__ import annotations
 
@@ -10,19 +10,26 @@ from typing import TYPE_CHECKING, Any
 
 import click
 from rich import box
-from rich.console import Console
-from rich.table import Table
+from rich.cells import cell_len
+from rich.table import Column, Table
 from rich.text import Text
+
+from deepseek_sdk.cli._terminal import console_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-__all__ = ["Rows", "output_option", "screen", "show"]
+    from rich.console import JustifyMethod
+
+__all__ = ["Rows", "output_option", "show"]
 
 Rows = "Sequence[Mapping[str, Any]]"
 
 # Wide enough that no cell of a table is cut or wrapped on its way into a file or a pipe.
-_UNBOUNDED = 400
+_UNBOUNDED = 10_000
+_BETWEEN = 3  # cells, from one column of a table to the next
+# A last column with less room would be one of syllables.
+_NARROWEST = 24
 
 output_option = click.option(
     "-o",
@@ -32,11 +39,6 @@ output_option = click.option(
     show_default=True,
     help="Format of the data on stdout.",
 )
-
-
-def screen() -> Console:
-    """Give the console for everything that is not data: stderr, plain unless it is a terminal."""
-    return Console(stderr=True, highlight=False, soft_wrap=True)
 
 
 def show(
@@ -62,18 +64,47 @@ def show(
 
 
 def _show_table(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str]) -> None:
-    table = Table(box=box.SIMPLE)
-    for key, heading in headings.items():
-        table.add_column(heading, justify="right" if any(isinstance(row[key], int) for row in rows) else "left")
+    console = console_of(sys.stdout, soft_wrap=False, width=None if sys.stdout.isatty() else _UNBOUNDED)
+    shape = _table if _fits(rows, headings, console.width) else _records
+    with console.capture() as shown:
+        console.print(shape(rows, headings))
+    # rich fills every line up to the width of the table.
+    click.echo("\n".join(line.rstrip(" ") for line in shown.get().split("\n")), nl=False)
+
+
+def _fits(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], width: int) -> bool:
+    """Tell whether there is room for all columns but the last, which may go on in further lines."""
+    *others, last = (
+        max(cell_len(line) for text in (heading, *(_cell(row[key]).plain for row in rows)) for line in text.split("\n"))
+        for key, heading in headings.items()
+    )
+    return sum(others) + _BETWEEN * len(others) + min(last, _NARROWEST) <= width
+
+
+def _table(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str]) -> Table:
+    table = Table(box=box.SIMPLE, show_edge=False, pad_edge=False)
+    for index, (key, heading) in enumerate(headings.items(), start=1):
+        is_number = any(isinstance(row[key], int) for row in rows)
+        justify: JustifyMethod = "right" if is_number else "left"
+        table.add_column(heading, justify=justify, no_wrap=index < len(headings), overflow="fold")
     for row in rows:
         table.add_row(*(_cell(row[key]) for key in headings))
-    Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else _UNBOUNDED).print(table)
+    return table
 
 
-def _cell(value: object) -> str | Text:
-    if isinstance(value, Text):
-        return value
-    return "-" if value is None else str(value)
+def _records(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str]) -> Table:
+    """Set the cells of each row below each other, for a window that is too narrow for a table."""
+    records = Table.grid(Column(style="bold", no_wrap=True), Column(overflow="fold"), padding=(0, _BETWEEN, 0, 0))
+    for index, row in enumerate(rows):
+        if index:
+            records.add_row()
+        for key, heading in headings.items():
+            records.add_row(heading, _cell(row[key]))
+    return records
+
+
+def _cell(value: object) -> Text:
+    return value if isinstance(value, Text) else Text("-" if value is None else str(value))
 
 
 def _write_json(rows: Sequence[Mapping[str, Any]]) -> None:

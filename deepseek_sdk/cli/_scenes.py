@@ -58,6 +58,7 @@ class Conversation:
     The demo in one language: a turn for each scene, and the words around them.
 
     Attributes:
+        lang: Names the language.
         system: The system message.
         turns: A turn for each scene.
         offline: Says who answers when the emulator does.
@@ -74,6 +75,7 @@ class Conversation:
         failed: Says that something did not.
     """
 
+    lang: str
     system: str
     turns: tuple[Turn, ...]
     offline: str
@@ -101,6 +103,7 @@ class Conversation:
 
 
 _ENGLISH = Conversation(
+    lang="en",
     system="You help engineers who run jobs against the DeepSeek API. Answer in two sentences.",
     turns=(
         Turn(
@@ -137,7 +140,7 @@ _ENGLISH = Conversation(
     streamed="streamed",
     cut="streamed, cut by the server",
     title="{call} ({client})",
-    arrived="What had arrived, in error.partial.text:",
+    arrived="What had arrived, in error.partial.text: ",
     headings={
         "call": "call",
         "client": "client",
@@ -158,6 +161,7 @@ _ENGLISH = Conversation(
 )
 
 _CHINESE = Conversation(
+    lang="zh",
     system="你帮助在 DeepSeek API 上运行批处理任务的工程师。用两句话回答。",
     turns=(
         Turn(
@@ -187,9 +191,9 @@ _CHINESE = Conversation(
             "低于 80% 就说明有人改动了提示词的开头。",
         ),
     ),
-    offline="由本机上的 DeepSeek API 模拟器作答，走真实的 HTTP：{url}",
+    offline="由本机上的 DeepSeek API 模拟器作答，通过真实的 HTTP 访问：{url}",
     live="由 DeepSeek API 作答。",
-    plain="普通调用",
+    plain="非流式调用",
     streamed="流式调用",
     cut="流式调用，被服务端切断",
     title="{call}（{client}）",

@@ -34,11 +34,22 @@ def is_lively(stream: TextIO, environment: Mapping[str, str]) -> bool:
     return stream.isatty() and not is_plain
 
 
-def console_of(stream: TextIO) -> Console:
-    """Give a console on *stream* that sends no escape code unless the stream is lively."""
+def console_of(stream: TextIO, *, soft_wrap: bool = True, width: int | None = None) -> Console:
+    """
+    Give a console on *stream* that sends no escape code unless the stream is lively.
+
+    Args:
+        stream: Stdout or stderr.
+        soft_wrap: The terminal breaks long lines, and rich does not.
+        width: In cells; None for that of the terminal.
+
+    Returns:
+        The console; every command prints through one of these, or through `click.echo()`.
+    """
+    options: dict[str, Any] = {"file": stream, "highlight": False, "soft_wrap": soft_wrap, "width": width}
     if is_lively(stream, os.environ):
-        return Console(file=stream, highlight=False, theme=_THEME)
-    return Console(file=stream, highlight=False, color_system=None, force_terminal=False)
+        return Console(**options, theme=_THEME)
+    return Console(**options, color_system=None, force_terminal=False)
 
 
 def printable(text: str) -> str:

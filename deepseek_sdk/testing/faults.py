@@ -9,14 +9,18 @@ from __future__ import annotations
 import difflib
 import inspect
 import json
+import math
 import random
 import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
     from deepseek_sdk.testing.recording import RecordedRequest
 
 __all__ = ["Fault", "FaultLike", "FaultQueue", "Faults", "as_fault"]
@@ -39,13 +43,21 @@ class Fault:
 
     An event counts from 1, the one that only names the role included. A plain answer has no events: where a stream
     would be cut, it is cut in the middle.
+
+    Raises:
+        ValueError: There is no such fault, or an argument is of the wrong kind; the message names it.
     """
 
     name: str
     parameters: tuple[tuple[str, object], ...] = ()
 
+    def __post_init__(self) -> None:
+        # However a fault is made, a slip shows here, and not as a broken answer of the server.
+        _check(self.name, dict(self.parameters))
+
     def __repr__(self) -> str:
-        return f"Fault.{self.name}({', '.join(f'{name}={value!r}' for name, value in self.parameters)})"
+        maker = "status" if self.name.startswith("status_") else self.name
+        return f"Fault.{maker}({', '.join(f'{name}={value!r}' for name, value in self.parameters)})"
 
     @staticmethod
     def menu() -> dict[str, str]:
@@ -61,20 +73,17 @@ class Fault:
             text: A name of the menu, or a name with parameters such as `stall(after_events=2, seconds=0.5)`.
 
         Raises:
-            ValueError: The menu has no such name, or the fault no such parameter.
+            ValueError: The menu has no such name, the fault no such parameter, or its value is of the wrong kind.
         """
         name, _, rest = text.strip().partition("(")
         if name not in _menu():
             close = difflib.get_close_matches(name, _menu(), n=3)
-            raise ValueError(f"no fault is named {name!r}; {f'perhaps {close}' if close else 'see Fault.menu()'}")
-        # Statuses are one fault with many names.
-        if name.startswith("status_"):
-            return _status_named(name)
-        try:
-            fault: Fault = getattr(Fault, name)(**_parameters(rest.removesuffix(")")))
-        except TypeError as error:
-            raise ValueError(f"{text!r}: {error}") from error
-        return fault
+            raise ValueError(f"no fault is named {name!r}; {f'perhaps {_or(close)}' if close else 'see Fault.menu()'}")
+        recipe, given = _recipe(name), _parameters(rest.removesuffix(")"))
+        known = inspect.signature(recipe).parameters
+        if strange := [parameter for parameter in given if parameter not in known]:
+            raise ValueError(f"{name} takes {_or(known) or 'no arguments'}, not {strange[0]!r}")
+        return recipe(**given)
 
     @staticmethod
     def status(
@@ -441,12 +450,15 @@ def _menu() -> dict[str, str]:
     return {**plain, **statuses, **waiting}
 
 
-def _status_named(name: str) -> Fault:
-    code, _, rest = name.removeprefix("status_").partition("_retry_after")
-    if not name.removeprefix(f"status_{code}"):
-        return Fault.status(int(code))
+def _recipe(name: str) -> Callable[..., Fault]:
+    """Give what makes the fault *name* of the menu; statuses are one fault with many names."""
+    if not name.startswith("status_"):
+        return getattr(Fault, name)  # type: ignore[no-any-return]
+    code, is_waiting, rest = name.removeprefix("status_").partition("_retry_after")
+    if not is_waiting:
+        return partial(Fault.status, int(code))
     form: Literal["seconds", "milliseconds", "date"] = {"": "seconds", "_ms": "milliseconds", "_date": "date"}[rest]  # type: ignore[assignment]
-    return Fault.status(int(code), retry_after_s=1.0, form=form)
+    return partial(Fault.status, int(code), retry_after_s=1.0, form=form)
 
 
 def _parameters(text: str) -> dict[str, object]:
@@ -463,3 +475,51 @@ def _value(text: str) -> object:
 
 def _given(**parameters: object) -> tuple[tuple[str, object], ...]:
     return tuple(parameters.items())
+
+
+def _check(name: str, given: Mapping[str, object]) -> None:
+    """Refuse a fault that its effect could not be made of."""
+    maker = "status" if name.startswith("status_") else name
+    if maker != "status" and not isinstance(vars(Fault).get(maker), classmethod):
+        raise ValueError(f"no fault is named {name!r}; see Fault.menu()")
+    wanted = inspect.signature(getattr(Fault, maker)).parameters
+    if wanted.keys() != given.keys():
+        raise ValueError(f"{name} is made of {_or(wanted) or 'no arguments'}, not of {_or(given) or 'none'}")
+    for parameter, value in given.items():
+        is_off = value is None and wanted[parameter].default is None
+        meaning, is_fine = _KINDS[parameter]
+        if not is_off and not is_fine(value):
+            raise ValueError(f"{name}: {parameter} must be {meaning}, not {value!r}")
+
+
+def _is_count(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def _is_seconds(value: object) -> bool:
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return is_number and math.isfinite(value) and value >= 0  # type: ignore[arg-type, operator]  # it is a number
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str)
+
+
+def _or(names: Iterable[str]) -> str:
+    *first, last = [*names] or [""]
+    return f"{', '.join(first)} or {last}" if first else last
+
+
+# What an argument must be, by its name: it means the same wherever it stands.
+_KINDS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
+    "after_events": ("a whole number, 0 or more", _is_count),
+    "lines": ("a whole number, 0 or more", _is_count),
+    "code": ("an HTTP status from 400 to 599", lambda value: _is_count(value) and value in range(400, 600)),
+    "after_s": ("a number of seconds, 0 or more", _is_seconds),
+    "retry_after_s": ("a number of seconds, 0 or more", _is_seconds),
+    "seconds": ("a number of seconds, 0 or more", _is_seconds),
+    "every_s": ("a number of seconds above 0", lambda value: _is_seconds(value) and value != 0),
+    "form": ("'seconds', 'milliseconds' or 'date'", lambda value: value in ("seconds", "milliseconds", "date")),
+    "message": ("a text", _is_text),
+    "reason": ("a text", _is_text),
+}

@@ -37,7 +37,13 @@ def run_program(*arguments: str, **variables: str) -> subprocess.CompletedProces
 def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str]:
     """Run *command* through pipes, and wait for its end."""
     return subprocess.run(
-        command, capture_output=True, check=False, encoding="utf-8", env=environment(**variables), timeout=50
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        check=False,
+        encoding="utf-8",
+        env=environment(**variables),
+        timeout=50,
     )
 
 

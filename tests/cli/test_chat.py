@@ -22,13 +22,17 @@ import pytest
 from click.testing import CliRunner
 from rich.console import Console
 
+from deepseek_sdk import Client
 from deepseek_sdk.cli._app import app
+from deepseek_sdk.cli._chat.errors import explain
 from deepseek_sdk.cli._chat.lines import History, is_open, without_quotes
 from deepseek_sdk.cli._chat.markdown import Block, split_blocks
+from deepseek_sdk.cli._chat.stdin import piped_text, readable
 from deepseek_sdk.cli._chat.talk import Answer, Settings, Talk
 from deepseek_sdk.cli._chat.words import WORDS
 from deepseek_sdk.cli._chat.wrap import break_offsets
 from deepseek_sdk.cli._terminal import Interrupts, is_lively, printable
+from deepseek_sdk.errors import UnknownModelError
 from deepseek_sdk.testing import Reply
 from tests.cli.conftest import PROGRAM, environment, run_program
 from tests.cli.terminal import CTRL_C, CTRL_D, UP
@@ -161,7 +165,133 @@ def test_unreachable_server(emulator: StartEmulator) -> None:
         )  # fmt: skip
 
     assert (1, 1) == (done.exit_code, len(done.stderr.splitlines()))
-    assert "无法连接服务端" in done.stderr
+    assert "无法连接 http://127.0.0.1:" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("lang", "is_conversation", "says"),
+    [
+        ("en", False, "choose another with -m, --model. It has deepseek-flash, deepseek-v4-pro."),
+        ("en", True, "choose another with /model. It has deepseek-flash, deepseek-v4-pro."),
+        ("zh", False, "可用 -m, --model 更换。可用的模型：deepseek-flash, deepseek-v4-pro。"),
+        ("zh", True, "可用 /model 更换。可用的模型：deepseek-flash, deepseek-v4-pro。"),
+    ],
+)
+def test_unknown_model(emulator: StartEmulator, lang: str, is_conversation: bool, says: str) -> None:  # noqa: FBT001  a column of the table
+    """The models that there are are named, and the hint is one that can be followed where it is given."""
+    with Client(base_url=emulator().url, api_key="any") as client:
+        with pytest.raises(UnknownModelError) as caught:
+            client.chat.completions.create(model="gpt-4", messages=[{"role": "user", "content": "q"}])
+        told = explain(caught.value, WORDS[lang], client, is_conversation=is_conversation)
+
+    assert says in told
+
+
+def test_hints_for_one_question_name_no_command() -> None:
+    """A command such as /model is advised in conversations only, and there where one helps."""
+    for words in WORDS.values():
+        assert [] == [text for text in words.errors.values() if re.search(r"(?<!\w)/[a-z]", text)]
+        assert set(words.in_conversation) <= set(words.errors)
+        assert all("/" in text for text in words.in_conversation.values())
+
+
+def test_piped_text_is_put_below_the_question(emulator: StartEmulator) -> None:
+    """With a question as well, what comes on stdin is what the question is about; blank lines are nothing."""
+    server = emulator(replies=["a", "b"])
+    invoke(server, "Summarise:", stdin="line one\nline two\n")
+    invoke(server, "Summarise:", stdin="\n \n")
+
+    assert ["Summarise:\n\nline one\nline two", "Summarise:"] == [r.last_user_text for r in server.requests]
+
+
+def test_file_on_stdin(tmp_path: Path) -> None:
+    """A file is read from its beginning; one that another program is in the middle of is left alone."""
+    path = tmp_path / "lines"
+    path.write_text("one\ntwo\n", encoding="utf-8")
+    with path.open(encoding="utf-8") as whole, path.open(encoding="utf-8") as begun:
+        os.lseek(begun.fileno(), 4, os.SEEK_SET)
+
+        assert ("one\ntwo", "") == (piped_text(whole, patience_s=0.0), piped_text(begun, patience_s=0.0))
+    with Path(os.devnull).open(encoding="utf-8") as nothing:
+        assert "" == piped_text(nothing, patience_s=0.0)
+    assert "" == piped_text(Screen("typed"), patience_s=0.0)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="there only sockets can be waited for")
+def test_pipe_on_stdin() -> None:
+    """A pipe is read to its end, also where it takes a while to begin; one that says nothing in time is not."""
+    ours, theirs = os.pipe()
+    with os.fdopen(ours, encoding="utf-8") as reader:
+        silent = piped_text(reader, patience_s=0.01)
+        threading.Timer(0.05, speak, (theirs,)).start()
+
+        assert (None, "late") == (silent, piped_text(reader, patience_s=20.0))
+
+
+def speak(pipe: int) -> None:
+    """Write a line into *pipe*, and end it."""
+    os.write(pipe, b"late\n")
+    os.close(pipe)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="there only sockets can be waited for")
+def test_silent_pipe_is_told(emulator: StartEmulator) -> None:
+    """A pipe that stays open and silent neither hangs the program nor is passed over without a word."""
+    with subprocess.Popen(
+        [*PROGRAM, "chat", "q"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(**connection(emulator(replies=["yes"]))),
+    ) as process:
+        answer = process.stdout.read() if process.stdout else b""
+        told = process.stderr.read() if process.stderr else b""
+
+    assert (0, b"yes\n") == (process.returncode, answer)
+    assert b"Nothing came on stdin within 3 s" in told
+
+
+def test_arguments_of_a_locale_without_characters() -> None:
+    """What the locale C makes of an argument is read as UTF-8 all the same."""
+    assert "你好" == readable("你好".encode().decode("ascii", "surrogateescape"))
+    assert ("plain", "half ?") == (readable("plain"), readable("half \ud83d"))
+
+
+@pytest.mark.slow
+def test_history_of_a_locale_without_characters(
+    emulator: StartEmulator, terminal: StartTerminal, tmp_path: Path
+) -> None:
+    """In the locale C a history with Chinese lines is no obstacle, and what is typed is read as UTF-8."""
+    path = tmp_path / "deepseek-sdk" / "chat_history"
+    path.parent.mkdir()
+    path.write_text('"以前的问题"\n', encoding="utf-8")
+    server = emulator(replies=["yes"])
+    locale = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    chat = terminal("chat", HOME=str(tmp_path), **{**connection(server), **states(tmp_path), **locale})
+    chat.read_until(PROMPT)
+    chat.enter("plain 你好")
+    chat.read_until("yes")
+    chat.read_until(PROMPT)
+    chat.send(CTRL_D)
+
+    assert (0, "plain 你好") == (chat.finish(), server.requests[0].last_user_text)
+
+
+@pytest.mark.slow
+def test_paste_of_many_lines_is_one_question(emulator: StartEmulator, terminal: StartTerminal, tmp_path: Path) -> None:
+    """The terminal is asked to mark what is pasted, and its lines are one text."""
+    server = emulator(replies=["yes"])
+    chat = terminal("chat", HOME=str(tmp_path), **connection(server), **states(tmp_path))
+    chat.read_until(PROMPT)
+    asked = "\x1b[?2004h" in chat.raw
+    chat.send("\x1b[200~one\n\ntwo\x1b[201~\r")
+    chat.read_until("yes")
+    chat.read_until(PROMPT)
+    chat.send(CTRL_D)
+    chat.finish()
+
+    assert (True, ["one\n\ntwo"]) == (asked, [request.last_user_text for request in server.requests])
 
 
 def test_limit_of_tokens_is_told(emulator: StartEmulator) -> None:
@@ -473,6 +603,36 @@ def test_blocks(text: str, finished: list[str], rest: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ('Use <div>, not <span class="x"> or Vec<String>.', ['Use <div>, not <span class="x"> or Vec<String>.']),
+        ("<details>\n  secret\n</details>", ["<details>", "  secret", "</details>"]),
+        ("<!-- note -->", ["<!-- note -->"]),
+        ("a\n\n<p>b</p>\n\nc", ["a", "", "<p>b</p>", "", "c"]),
+    ],
+)
+def test_html_is_shown(text: str, shown: list[str]) -> None:
+    """What looks like HTML is text, and nothing of it vanishes."""
+    assert shown == lines_of(text, columns=60)
+
+
+def test_table_of_a_narrow_window_is_not_cut() -> None:
+    """Cells that are too long go on in the next line."""
+    text = "| 原地排序 | 只适合小数组的算法 |\n|---|---|\n| 很长的中文单元格内容 | averyveryverylongwordwithoutspaces |"
+    shown = "".join("".join(lines_of(text, columns=30)).split())
+
+    assert "…" not in shown
+    assert all(character in shown for character in "很长的中文单元格内容只适合小数组的算法")
+
+
+def lines_of(text: str, *, columns: int) -> list[str]:
+    """Render *text* as one block, and give its lines."""
+    console = Console(width=columns, file=io.StringIO(), color_system=None, force_terminal=True)
+    console.print(Block(text, is_first=True))
+    return console.file.getvalue().splitlines()  # type: ignore[attr-defined,no-any-return]
+
+
+@pytest.mark.parametrize(
     ("text", "parts"),
     [
         ("a b c", ["a b c"]),
@@ -547,10 +707,10 @@ def test_retry_takes_back_what_was_kept(is_kept: bool, left: int) -> None:  # no
 def test_interrupts_end_waits_only() -> None:
     """A key pressed outside a wait ends the next one, unless it is forgotten."""
     with Interrupts() as interrupts:
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt):
             interrupts.wait_for(lambda: None)
-        os.kill(os.getpid(), signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
         interrupts.forget()
         assert 1 == interrupts.wait_for(lambda: 1)
         with pytest.raises(KeyboardInterrupt):

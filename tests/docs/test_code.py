@@ -26,6 +26,7 @@ from deepseek_sdk.config import Settings
 from deepseek_sdk.stages import Retry
 from deepseek_sdk.testing import ScriptedBackend, VirtualIO, said
 from deepseek_sdk.testing.virtual import finish
+from tests.conftest import FACES
 from tests.docs.conftest import DOCS, PAGES, blocks, name_of
 
 if TYPE_CHECKING:
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from sybil.example import Example
 
 PACKAGE = Path(deepseek_sdk.__file__).parent
-PUBLIC = ("", ".backends", ".config", ".errors", ".stages", ".testing")
 # What the examples in docstrings take for granted.
 GIVEN: dict[str, Any] = {
     "an_error": OSError(),
@@ -130,8 +130,8 @@ def runnable(block: str) -> list[str]:
 
 def public_objects() -> Iterator[tuple[str, ModuleType, Any]]:
     """Walk the public modules, what they export, and the methods of that."""
-    for name in PUBLIC:
-        module = importlib.import_module(f"deepseek_sdk{name}")
+    for face in FACES:
+        module = importlib.import_module(face)
         yield module.__name__, module, module
         for exported in module.__all__:
             value = getattr(module, exported)

@@ -8,26 +8,29 @@ import importlib
 import re
 import shlex
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import pytest
 
+import deepseek_sdk
 from deepseek_sdk._settings import SETTINGS
 from deepseek_sdk.cli._app import app
 from deepseek_sdk.config import read_settings
 from deepseek_sdk.stages import default_stages
 from deepseek_sdk.testing import Fault
+from tests.conftest import FACES
 from tests.docs.conftest import DOCS, PAGES, READMES, ROOT, blocks, name_of, text_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
+
+PACKAGE = Path(deepseek_sdk.__file__).parent
 
 # Read with the code beside it, or made of it.
 ENGLISH_ONLY = {"architecture.md", "changelog.md", "performance.md", "reference.md"}
 GUIDES = sorted({path.name for path in DOCS.glob("*.md")} - ENGLISH_ONLY)
-FACES = ("deepseek_sdk", "deepseek_sdk.backends", "deepseek_sdk.errors", "deepseek_sdk.stages", "deepseek_sdk.testing")
 
 in_both_languages = pytest.mark.parametrize("folder", [DOCS, DOCS / "zh"], ids=["English", "Chinese"])
 
@@ -60,6 +63,14 @@ def test_both_languages_show_the_same_code(english: Path, chinese: Path) -> None
     assert [untold(block) for block in blocks(english, "python")] == [untold(b) for b in blocks(chinese, "python")]
     assert len(blocks(english, "bash")) == len(blocks(chinese, "bash"))
     assert blocks(english, "toml") == blocks(chinese, "toml")
+
+
+@pytest.mark.parametrize("name", GUIDES)
+def test_guides_lead_to_the_other_language(name: str) -> None:
+    """Below its heading each guide has a link to the same page in the other language."""
+    heads = [text_of(page).split("\n\n")[1] for page in (DOCS / name, DOCS / "zh" / name)]
+
+    assert [f"[中文](zh/{name})", f"[English](../{name})"] == heads
 
 
 # --- names
@@ -100,9 +111,17 @@ def test_files_of_settings_can_be_used(number: int, tmp_path: Path, monkeypatch:
     monkeypatch.delenv("DEEPSEEK_SDK_CONFIG", raising=False)
     for variable in ("APPDATA", "HOME", "LOCALAPPDATA", "XDG_CONFIG_HOME"):  # where the user's own file would be
         monkeypatch.setenv(variable, str(tmp_path))
-    settings = read_settings(decided=())
+    settings = read_settings()
 
     assert ((), 4, 5) == (settings.problems, settings["max_retries"], settings["deadlines.connect"])
+
+
+def test_every_module_is_in_the_architecture() -> None:
+    """The tree of the package has each file and folder at its top, and no other."""
+    drawn = re.findall(r"^  (\w+(?:\.py|/)) ", text_of(DOCS / "architecture.md"), re.MULTILINE)
+    children = [path for path in PACKAGE.iterdir() if path.suffix == ".py" or (path / "__init__.py").exists()]
+
+    assert sorted(path.name + "/" * path.is_dir() for path in children) == sorted(drawn)
 
 
 def test_order_of_the_stages() -> None:
@@ -110,6 +129,19 @@ def test_order_of_the_stages() -> None:
     drawn = re.findall(r"stages/([a-z]\w*)\.py$", text_of(DOCS / "architecture.md"), re.MULTILINE)
 
     assert [type(stage).__module__ for stage in default_stages()] == [f"deepseek_sdk.stages.{name}" for name in drawn]
+
+
+@in_both_languages
+def test_every_fault_is_on_its_page(folder: Path) -> None:
+    """The table of faults has each once, with the arguments that hold where none is given."""
+    table = sections(folder / "testing.md")[{"docs": "What goes wrong", "zh": "模拟故障"}[folder.name]]
+    cells = [line.split(" | ")[1] for line in table.splitlines() if line.startswith("| ") and "`" in line]
+    shown = [fault for cell in cells for fault in re.findall(r"`([^`]+)`", cell)]
+
+    # Those of statuses are the same for all, and said below the table.
+    expected = {name: () if name.startswith("status_") else Fault.named(name).parameters for name in Fault.menu()}
+    assert expected == {f.partition("(")[0]: Fault.named(f).parameters if "(" in f else () for f in shown}
+    assert len(expected) == len(shown)
 
 
 @pytest.mark.parametrize("path", READMES, ids=name_of)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import json
+import math
 from typing import TYPE_CHECKING
 
 import pytest
@@ -53,6 +55,8 @@ def test_every_name_gives_its_fault(name: str) -> None:
         ("stall(seconds=None)", Fault.stall()),
         ("unknown_finish_reason(reason=tired)", Fault.unknown_finish_reason(reason="tired")),
         ("status_429_retry_after_ms", Fault.status(429, retry_after_s=1.0, form="milliseconds")),
+        ("status_429_retry_after_ms(retry_after_s=3)", Fault.status(429, retry_after_s=3, form="milliseconds")),
+        ("status_503(message=busy)", Fault.status(503, message="busy")),
     ],
 )
 def test_parameters_may_be_written_out(text: str, fault: Fault) -> None:
@@ -67,15 +71,88 @@ def test_unknown_names_are_refused(text: str) -> None:
         Fault.named(text)
 
 
-def test_a_misspelt_name_gets_a_hint() -> None:
-    """The error names what was probably meant."""
-    with pytest.raises(ValueError, match="cut_by_eof"):
-        Fault.named("cut_by_eo")
+@pytest.mark.parametrize(
+    ("text", "hint"),
+    [
+        ("cut_by_oef", "perhaps cut_by_eof, cut_by_close or cut_by_reset"),
+        ("nonsense", r"see Fault\.menu\(\)"),
+        ("stall(minutes=1)", "stall takes after_events or seconds, not 'minutes'"),
+        ("cut_by_eof(3)", "cut_by_eof takes after_events, not '3'"),
+        ("gzip(level=9)", "gzip takes no arguments, not 'level'"),
+        ("status_429(code=500)", "status_429 takes retry_after_s, form or message, not 'code'"),
+    ],
+)
+def test_a_misspelt_name_gets_a_hint(text: str, hint: str) -> None:
+    """The error names what was probably meant, in words."""
+    with pytest.raises(ValueError, match=hint):
+        Fault.named(text)
 
 
-def test_repr_is_what_one_types() -> None:
+MAKERS = [name for name in Fault.menu() if not name.startswith("status_")]
+ARGUMENTS = [(name, parameter) for name in MAKERS for parameter, _ in Fault.named(name).parameters]
+ARGUMENTS += [("status_429", "retry_after_s"), ("status_429", "form"), ("status_429", "message")]
+
+
+def make(name: str, **arguments: object) -> Fault:
+    """Make a fault by its function."""
+    if name.startswith("status_"):
+        return Fault.status(int(name.removeprefix("status_")), **arguments)  # type: ignore[arg-type]
+    return getattr(Fault, name)(**arguments)  # type: ignore[no-any-return]
+
+
+@pytest.mark.parametrize("value", [[], -1, True, math.nan])
+@pytest.mark.parametrize(("name", "parameter"), ARGUMENTS)
+def test_every_argument_is_checked_when_the_fault_is_made(name: str, parameter: str, value: object) -> None:
+    """A value of a wrong type, or below what there can be, is refused by name, whichever way the fault is made."""
+    message = f"{name}: {parameter} must be .*, not "
+    usual = make(name)
+    strange = tuple((known, value if known == parameter else kept) for known, kept in usual.parameters)
+
+    with pytest.raises(ValueError, match=message):
+        make(name, **{parameter: value})
+    with pytest.raises(ValueError, match=message):
+        Fault(usual.name, strange)
+    with pytest.raises(ValueError, match=message):
+        Fault.named(f"{name}({parameter}={json.dumps(value)})")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("cut_by_eof(after_events=x)", "after_events must be a whole number, 0 or more, not 'x'"),
+        ("cut_by_eof(after_events=1.5)", "after_events must be a whole number"),
+        ("stall(seconds)", "seconds must be a number of seconds, 0 or more, not ''"),
+        ("slow_headers(seconds=None)", "seconds must be a number of seconds"),
+        ("keep_alive_forever(every_s=0)", "every_s must be a number of seconds above 0"),
+        ("octet_stream_error(code=200)", "code must be an HTTP status from 400 to 599"),
+        ("status_429(form=hours)", "form must be 'seconds', 'milliseconds' or 'date', not 'hours'"),
+    ],
+)
+def test_values_that_cannot_be(text: str, told: str) -> None:
+    """The message says what an argument must be."""
+    with pytest.raises(ValueError, match=told):
+        Fault.named(text)
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters", "told"),
+    [
+        ("nonsense", (), "no fault is named 'nonsense'"),
+        ("status_x", (("code", "x"),), "status_x is made of code, retry_after_s, form or message, not of code"),
+        ("stall", (), "stall is made of after_events or seconds, not of none"),
+        ("gzip", (("level", 9),), "gzip is made of no arguments, not of level"),
+    ],
+)
+def test_fault_without_an_effect(name: str, parameters: tuple[tuple[str, object], ...], told: str) -> None:
+    """A value that no effect could be made of is not a fault."""
+    with pytest.raises(ValueError, match=told):
+        Fault(name, parameters)
+
+
+@pytest.mark.parametrize("fault", [Fault.cut_by_eof(), Fault.status(503), Fault.named("status_429_retry_after_ms")])
+def test_repr_is_what_one_types(fault: Fault) -> None:
     """A fault prints as the call that makes it."""
-    assert "Fault.cut_by_eof(after_events=3)" == repr(Fault.cut_by_eof())
+    assert fault == eval(repr(fault), {"Fault": Fault})  # noqa: S307  what it prints is an expression
 
 
 def test_a_list_gives_one_fault_per_request() -> None:

@@ -6,17 +6,19 @@ from typing import TYPE_CHECKING
 
 import openai
 
+from deepseek_sdk.cli._connection import is_connection_error, unreachable
 from deepseek_sdk.cli._exits import redact
+from deepseek_sdk.cli._language import Say
 from deepseek_sdk.cli._terminal import printable
 from deepseek_sdk.errors import (
     ContextOverflowError,
-    DeepSeekError,
     InsufficientBalanceError,
     StreamInterruptedError,
     UnknownModelError,
 )
 
 if TYPE_CHECKING:
+    from deepseek_sdk import Client
     from deepseek_sdk.cli._chat.words import Words
 
 __all__ = ["explain"]
@@ -34,18 +36,33 @@ _KINDS: tuple[tuple[type[openai.OpenAIError], str], ...] = (
     (openai.InternalServerError, "server"),
     (StreamInterruptedError, "cut"),
     (openai.APITimeoutError, "timeout"),
-    (openai.APIConnectionError, "connection"),
 )
 
 
-def explain(error: openai.OpenAIError, words: Words) -> str:
-    """Say what *error* means and what it is, in one line and without a key."""
+def explain(error: openai.OpenAIError, words: Words, client: Client, *, is_conversation: bool) -> str:
+    """
+    Say what a failed call means and what it is.
+
+    Args:
+        error: How it failed.
+        words: The language.
+        client: Who made it.
+        is_conversation: The user can type commands.
+
+    Returns:
+        One line, without a key.
+    """
+    if is_connection_error(error):
+        return printable(unreachable(error, client, Say(words.lang)))
     kind = next((name for kind, name in _KINDS if isinstance(error, kind)), "other")
-    detail = printable(" ".join(redact(_message(error)).split()))[:_LONGEST_DETAIL]
-    return words.error.format(sentence=words.errors[kind], detail=f"{type(error).__name__}: {detail}")
+    sentences = {**words.errors, **words.in_conversation} if is_conversation else words.errors
+    detail = printable(" ".join(redact(str(error)).split()))[:_LONGEST_DETAIL]
+    return words.error.format(
+        sentence=sentences[kind] + _served(error, words), detail=f"{type(error).__name__}: {detail}"
+    )
 
 
-def _message(error: openai.OpenAIError) -> str:
-    # openai's own message of a lost connection is "Connection error."; its cause says which.
-    is_vague = isinstance(error, openai.APIConnectionError) and not isinstance(error, DeepSeekError)
-    return f"{error} {error.__cause__ or ''}" if is_vague else str(error)
+def _served(error: openai.OpenAIError, words: Words) -> str:
+    """Name the models that there are, where the server has named them."""
+    names = error.supported if isinstance(error, UnknownModelError) else ()
+    return words.served.format(names=", ".join(map(printable, names))) if names else ""

@@ -10,6 +10,8 @@ from functools import partial
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk.cli._chat.stdin import readable
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
@@ -115,7 +117,7 @@ class Lines:
         self._interrupts = interrupts
         self._readline = _readline([*commands])
         for entry in history.read() if history and self._readline else ():
-            self._readline.add_history(entry)
+            self._recall(entry)
 
     def read(self) -> str:
         """
@@ -131,33 +133,44 @@ class Lines:
         text = self._line("> ")
         while is_open(text):
             is_quoted = text.lstrip().startswith(_QUOTES)
-            text = f"{text if is_quoted else text[:-1]}\n{self._line('... ')}"
+            try:
+                text = f"{text if is_quoted else text[:-1]}\n{self._line('... ')}"
+            except EOFError:
+                self._remember(text)  # he may want it back
+                raise
         self._remember(text)
         return without_quotes(text)
 
     def _line(self, prompt: str) -> str:
         line = self._interrupts.wait_for(partial(input, prompt))
         # Half a character cannot be sent; terminals that speak another encoding than we expect type such.
-        return line.encode("utf-8", "replace").decode()
+        return readable(line)
 
     def _remember(self, text: str) -> None:
         if not text.strip():
             return
-        if self._readline:
-            self._readline.add_history(text)
+        self._recall(text)
         if self._history:
             self._history.add(text)
+
+    def _recall(self, text: str) -> None:
+        """Let the arrow keys bring *text* back, unless the locale has no such characters: C has no Chinese ones."""
+        if self._readline:
+            with contextlib.suppress(UnicodeEncodeError):
+                self._readline.add_history(text)
 
 
 def _readline(commands: list[str]) -> Any:
     """Give the line editor, set up; None where Python has none, and lines are what the terminal makes of them."""
     if isinstance(sys.stdin, TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")
+        sys.stdin.reconfigure(errors="surrogateescape")
     try:
         import readline  # noqa: PLC0415  not everywhere
     except ImportError:
         return None
     readline.set_auto_history(False)
+    # A paste of many lines is one text; Python switches off what tells it from so many questions.
+    readline.parse_and_bind("set enable-bracketed-paste on")
     readline.set_completer_delims(" ")
     readline.set_completer(lambda text, state: _completion(text, state, commands))
     is_libedit = "libedit" in (readline.__doc__ or "")

@@ -90,14 +90,15 @@ class Conversation:
         for note in notes_on(answer, self.words):
             self._say(note, style="yellow")
         if answer.error is not None:
-            self._say(f"{explain(answer.error, self.words)} {self.words.again}", style="red")
+            told = explain(answer.error, self.words, self.client, is_conversation=True)
+            self._say(f"{told} {self.words.again}", style="red")
         elif answer.is_interrupted:
             self._say(self.words.kept if answer.is_kept else self.words.dropped, style="yellow")
         if answer.source is not None and answer.error is None:
             self._say(facts_of(answer.source, self.words), style="dim")
 
     def _say(self, text: str, *, style: str = "") -> None:
-        self.console.print(text, style=style, markup=False, soft_wrap=True)
+        self.console.print(text, style=style, markup=False)
 
 
 def notes_on(answer: Answer, words: Words) -> list[str]:

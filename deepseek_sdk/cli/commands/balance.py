@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -9,7 +10,8 @@ import click
 from deepseek_sdk.cli._account import BALANCE_PATH, ask, base_url_option, money_of
 from deepseek_sdk.cli._exits import redact
 from deepseek_sdk.cli._language import Say, language_option
-from deepseek_sdk.cli._output import output_option, screen, show
+from deepseek_sdk.cli._output import output_option, show
+from deepseek_sdk.cli._terminal import console_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.command("balance")
+@click.command("balance", short_help="Show what is left on the account, by currency.")
 @base_url_option
 @language_option
 @output_option
@@ -35,7 +37,7 @@ def command(*, base_url: str | None, lang: str, output: str) -> None:
         text = say(
             en="The balance is not enough to call the API: top up the account.", zh="余额不足，无法调用 API，请先充值。"
         )
-        screen().print(text, style="yellow")
+        console_of(sys.stderr).print(text, style="yellow")
 
 
 def headings(say: Say) -> dict[str, str]:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from io import TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,10 +19,13 @@ from deepseek_sdk.cli._chat.errors import explain
 from deepseek_sdk.cli._chat.lines import History, Lines
 from deepseek_sdk.cli._chat.loop import Conversation, notes_on
 from deepseek_sdk.cli._chat.show import MarkdownChannel, ReasoningChannel, Show, SilentChannel, TextChannel
+from deepseek_sdk.cli._chat.stdin import PATIENCE_S, piped_text, read_all, readable
 from deepseek_sdk.cli._chat.talk import Answer, Settings, Talk
 from deepseek_sdk.cli._chat.words import WORDS, Words
+from deepseek_sdk.cli._connection import make
 from deepseek_sdk.cli._exits import Exit, exit_code
 from deepseek_sdk.cli._language import language_option
+from deepseek_sdk.cli._numbers import Numbers
 from deepseek_sdk.cli._output import output_option, show
 from deepseek_sdk.cli._terminal import Interrupts, console_of, is_lively
 from deepseek_sdk.config import read_settings
@@ -45,16 +47,21 @@ def default_model() -> str:
     return model
 
 
-@click.command("chat")
-@click.argument("prompt", required=False)
+def read_argument(_: click.Context, __: click.Parameter, text: str | None) -> str | None:
+    """Read an argument as UTF-8, whatever the locale made of it."""
+    return None if text is None else readable(text)
+
+
+@click.command("chat", short_help="Ask one question, or hold a conversation.")
+@click.argument("prompt", required=False, callback=read_argument)
 @click.option("-m", "--model", default=default_model, show_default="from the settings", help="Whom to ask.")
-@click.option("--system", help="System message.")
+@click.option("--system", callback=read_argument, help="System message.")
 @click.option(
     "--thinking/--no-thinking", "is_thinking", default=None, help="Think first, or not; default: the server's."
 )
 @click.option("--effort", type=click.Choice(["low", "high", "max"]), help="How hard to think.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Longest answer, in tokens, reasoning included.")
-@click.option("--temperature", type=click.FloatRange(0, 2), help="How much is left to chance.")
+@click.option("--temperature", type=Numbers(0, 2), help="How much is left to chance.")
 @click.option(
     "--show-reasoning/--hide-reasoning", default=None, help="Reasoning on stderr; default: where that is a terminal."
 )
@@ -78,17 +85,18 @@ def command(
     Ask DeepSeek one question, or hold a conversation.
 
     With PROMPT, or with - and the question on stdin, the answer is all there is on stdout: its text as it comes, or one
-    row of data with -o json, jsonl or csv. Ctrl-C ends the program with 130.
+    row of data with -o json, jsonl or csv. What is piped to stdin is put below PROMPT: git diff | deepseek-sdk chat
+    "Review this change." Ctrl-C ends the program with 130.
 
     Without, in a terminal, questions and answers take turns. Ctrl-C ends the answer that is coming; what had come of it
     stays in the conversation. /help lists the commands.
     """
     words, talk = WORDS[lang], Talk(Settings(**settings))
-    question = question_of(prompt, words, output=output)
     if is_emulated and base_url:
         raise click.UsageError(words.usage["url"])
+    question = question_of(prompt, words, output=output)
     reasoning = reasoning_channel(is_wanted=show_reasoning)
-    with service(base_url, is_emulated=is_emulated) as connection, Client(**connection) as client:
+    with service(base_url, is_emulated=is_emulated) as connection, make(Client, **connection) as client:
         if question is None:
             converse(client, talk, words, reasoning, is_remembering=not no_history)
         else:
@@ -105,17 +113,20 @@ def question_of(prompt: str | None, words: Words, *, output: str) -> str | None:
         if not sys.stdout.isatty():
             raise click.UsageError(words.usage["terminal"])
         return None
-    question = read_stdin() if prompt is None or prompt == "-" else prompt
+    question = read_all(sys.stdin) if prompt is None or prompt == "-" else with_piped_text(prompt, words)
     if not question.strip():
         raise click.UsageError(words.usage["empty"])
     return question
 
 
-def read_stdin() -> str:
-    """Read the question from stdin."""
-    if isinstance(sys.stdin, TextIOWrapper):
-        sys.stdin.reconfigure(errors="replace")
-    return sys.stdin.read().rstrip("\n")
+def with_piped_text(prompt: str, words: Words) -> str:
+    """Put what was piped below *prompt*; a pipe that stays silent is told, and left alone."""
+    if not prompt.strip():
+        return prompt
+    text = piped_text(sys.stdin, patience_s=PATIENCE_S)
+    if text is None:
+        console_of(sys.stderr).print(words.silence.format(seconds=PATIENCE_S), style="yellow", markup=False)
+    return f"{prompt}\n\n{text}" if text and text.strip() else prompt
 
 
 def reasoning_channel(*, is_wanted: bool | None) -> Channel:
@@ -148,16 +159,17 @@ def answer_once(
     has_something = answer.error is None or getattr(answer.error, "partial", None)
     if output != "table" and not answer.is_interrupted and has_something:
         show([row_of(question, answer)], output=output, headings={})
-    return tell_end(answer, words)
+    return tell_end(answer, words, client)
 
 
-def tell_end(answer: Answer, words: Words) -> int:
+def tell_end(answer: Answer, words: Words, client: Client) -> int:
     """Say on stderr what there is to say about the end; give the exit code."""
     console = console_of(sys.stderr)
     for note in notes_on(answer, words):
-        console.print(note, style="yellow", markup=False, soft_wrap=True)
+        console.print(note, style="yellow", markup=False)
     if answer.error is not None:
-        console.print(explain(answer.error, words), style="red", markup=False, soft_wrap=True)
+        told = explain(answer.error, words, client, is_conversation=False)
+        console.print(told, style="red", markup=False)
         return exit_code(answer.error)
     if answer.is_interrupted:
         console.print(words.interrupted, style="dim", markup=False)
@@ -168,7 +180,7 @@ def tell_end(answer: Answer, words: Words) -> int:
 def converse(client: Client, talk: Talk, words: Words, reasoning: Channel, *, is_remembering: bool) -> None:
     """Hold a conversation until the user leaves."""
     is_rendered = is_lively(sys.stdout, os.environ)
-    content = MarkdownChannel(console_of(sys.stdout)) if is_rendered else TextChannel(sys.stdout)
+    content = MarkdownChannel(console_of(sys.stdout, soft_wrap=False)) if is_rendered else TextChannel(sys.stdout)
     with Interrupts() as interrupts:
         Conversation(
             client=client,
@@ -186,6 +198,6 @@ def history_of(words: Words) -> History:
 
     def warn(error: OSError) -> None:
         reason = error.strerror or str(error)
-        console_of(sys.stderr).print(words.history.format(reason=reason), style="yellow", markup=False, soft_wrap=True)
+        console_of(sys.stderr).print(words.history.format(reason=reason), style="yellow", markup=False)
 
     return History(Path(platformdirs.user_state_dir("deepseek-sdk", appauthor=False)) / "chat_history", warn)

@@ -22,7 +22,7 @@ fish: deepseek-sdk completion fish > ~/.config/fish/completions/deepseek-sdk.fis
 """
 
 
-@click.command("completion", help=_HELP)
+@click.command("completion", short_help="Print the completion script for a shell.", help=_HELP)
 @click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
 def command(*, shell: str) -> None:
     """Print the completion script for *shell*."""

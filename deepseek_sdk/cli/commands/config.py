@@ -9,21 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deepseek_sdk._settings import SETTINGS, mask
+from deepseek_sdk._settings import CONFIG_VARIABLE, SETTINGS, mask
+from deepseek_sdk._settings_files import FILE_NAME, user_file
 from deepseek_sdk._validate import check_api_key
+from deepseek_sdk.cli._checks.own import unknown_variables
 from deepseek_sdk.cli._config_file import template, write_privately
 from deepseek_sdk.cli._exits import Exit, redact, redact_url
 from deepseek_sdk.cli._language import Say, language_option, origin_in_words
-from deepseek_sdk.cli._output import output_option, screen, show
-from deepseek_sdk.config import (
-    CONFIG_VARIABLE,
-    FILE_NAME,
-    Settings,
-    SettingsFile,
-    problems_of,
-    read_settings,
-    user_file,
-)
+from deepseek_sdk.cli._output import output_option, show
+from deepseek_sdk.cli._suggesting import SuggestingGroup
+from deepseek_sdk.cli._terminal import console_of
+from deepseek_sdk.config import Settings, SettingsFile, read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -31,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["command"]
 
 
-@click.group("config")
+@click.group("config", cls=SuggestingGroup, short_help="Show settings and where they come from, or begin a file.")
 def command() -> None:
     """
     Show settings and where they come from, or begin a file of them.
@@ -41,7 +37,7 @@ def command() -> None:
     """
 
 
-@command.command("path")
+@command.command("path", short_help="List the files that settings are read from.")
 @language_option
 @output_option
 def path(*, lang: str, output: str) -> None:
@@ -50,7 +46,7 @@ def path(*, lang: str, output: str) -> None:
     rows = [file_row(file) for file in read_settings().files]
     if not rows:
         message = say(en="{} is empty: no file is read.", zh="{} 为空：不读取任何配置文件。")
-        screen().print(message.format(CONFIG_VARIABLE), markup=False)
+        console_of(sys.stderr).print(message.format(CONFIG_VARIABLE), markup=False)
     headings = {
         "path": say(en="file", zh="文件"),
         "kind": say(en="kind", zh="类型"),
@@ -64,20 +60,12 @@ def path(*, lang: str, output: str) -> None:
 def file_row(file: SettingsFile) -> dict[str, Any]:
     """Make the row of a file."""
     return {
-        "path": absolute(file.path),
+        "path": str(file.path),
         "kind": file.kind,
         "exists": file.exists,
         "is_read": file.is_read,
         "problem": file.problem and redact(file.problem),
     }
-
-
-def absolute(path: Path) -> str:
-    """Tell where *path* is; the current directory may be gone."""
-    try:
-        return str(path.absolute())
-    except OSError:
-        return str(path)
 
 
 def in_words(row: Mapping[str, Any], say: Say) -> dict[str, Any]:
@@ -86,7 +74,7 @@ def in_words(row: Mapping[str, Any], say: Say) -> dict[str, Any]:
     return {name: words[value] if isinstance(value, bool) else value for name, value in row.items()}
 
 
-@command.command("show")
+@command.command("show", short_help="Show every setting, its value and its origin.")
 @language_option
 @output_option
 def show_settings(*, lang: str, output: str) -> None:
@@ -101,10 +89,11 @@ def show_settings(*, lang: str, output: str) -> None:
         "meaning": say(en="meaning", zh="含义"),
     }
     show(rows, output=output, headings=headings, cells=[setting_in_words(row, settings, say) for row in rows])
-    problems = problems_of(settings)
-    for problem in problems:
-        screen().print(redact(problem), style="red", markup=False)
-    click.get_current_context().exit(Exit.CONFIGURATION if problems else Exit.OK)
+    for problem in unknown_variables(os.environ, say):
+        console_of(sys.stderr).print(problem, style="yellow", markup=False)
+    for problem in settings.problems:
+        console_of(sys.stderr).print(redact(problem), style="red", markup=False)
+    click.get_current_context().exit(Exit.CONFIGURATION if settings.problems else Exit.OK)
 
 
 def setting_row(name: str, settings: Settings, say: Say) -> dict[str, Any]:
@@ -136,7 +125,7 @@ def setting_in_words(row: Mapping[str, Any], settings: Settings, say: Say) -> di
     return {**row, "value": value, "origin": origin_in_words(settings.origin(row["name"]), say)}
 
 
-@command.command("init")
+@command.command("init", short_help="Write a file of settings to begin with.")
 @click.option("--project", is_flag=True, help="Write ./deepseek.toml, not the user's own.")
 @click.option("--force", is_flag=True, help="Where there is a file, keep it as deepseek.toml.bak and write a new one.")
 @click.option("--with-key", is_flag=True, help="Ask for the API key, or read it from stdin, and write it too.")
@@ -152,7 +141,7 @@ def init(*, project: bool, force: bool, with_key: bool, lang: str) -> None:
     kept = write_privately(target, template(say, api_key=api_key), is_forced=force)
     click.echo(str(target))
     for line in advice(say, kept=kept, is_public=project and with_key):
-        screen().print(line, markup=False)
+        console_of(sys.stderr).print(line, markup=False)
 
 
 def target_file(*, is_project: bool) -> Path:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -12,10 +13,12 @@ import click
 import openai
 
 from deepseek_sdk import AsyncClient, Client, report
+from deepseek_sdk.cli._connection import is_connection_error, make, unreachable
 from deepseek_sdk.cli._exits import Exit, exit_code, redact
-from deepseek_sdk.cli._language import language_option
-from deepseek_sdk.cli._output import output_option, screen, show
+from deepseek_sdk.cli._language import Say, language_option
+from deepseek_sdk.cli._output import output_option, show
 from deepseek_sdk.cli._scenes import CONVERSATIONS, SCENES, Conversation, Scene
+from deepseek_sdk.cli._terminal import console_of
 from deepseek_sdk.config import read_settings
 from deepseek_sdk.errors import ConfigurationError, StreamInterruptedError
 from deepseek_sdk.testing import Emulator, Fault, Reply
@@ -31,14 +34,14 @@ __all__ = ["command"]
 MODEL = "deepseek-flash"
 
 
-@click.command("demo")
+@click.command("demo", short_help="Show every kind of call at work, against the emulator.")
 @click.option("--live", is_flag=True, help="Ask the real service, with DEEPSEEK_API_KEY, instead of the emulator.")
 @language_option
 @output_option
 def command(*, live: bool, lang: str, output: str) -> None:
     """Hold a short conversation through every kind of call, and show what each call went through."""
     conversation = CONVERSATIONS[lang]
-    stage = screen()
+    stage = console_of(sys.stderr)
     with service(conversation, is_live=live) as connection:
         url = connection.get("base_url", "")
         stage.print((conversation.live if live else conversation.offline).format(url=url), markup=False)
@@ -47,7 +50,9 @@ def command(*, live: bool, lang: str, output: str) -> None:
     code = next((result.code for result in results if not result.is_expected), Exit.OK)
     rows = [result.row(conversation) for result in results]
     cells = [{name: conversation.word(value) for name, value in row.items()} for row in rows]
+    stage.print()
     show(rows, output=output, headings=conversation.headings, cells=cells)
+    stage.print()
     verdict, style = (conversation.failed, "red") if code else (conversation.passed, "green")
     stage.print(verdict, style=style)
     click.get_current_context().exit(code)
@@ -59,6 +64,7 @@ def service(conversation: Conversation, *, is_live: bool) -> Iterator[Mapping[st
     if is_live:
         if not read_settings()["api_key"]:
             raise ConfigurationError(conversation.keyless)
+        make(Client).close()  # what keeps a client from being made is told once, and not by every scene
         yield {}
         return
     # The calls stay on loopback; a proxy would not find it, and a SOCKS one would not even let the client start.
@@ -141,7 +147,7 @@ def play(
         messages.append(result.message)
         results.append(result)
         if result.error is not None:
-            tell_error(result.error, conversation, stage)
+            tell_error(result.error, conversation, connection, stage)
     return results
 
 
@@ -168,7 +174,7 @@ def call(scene: Scene, messages: list[dict[str, Any]], connection: Mapping[str, 
 
 def ask(request: dict[str, Any], connection: Mapping[str, Any], result: Result, stage: Console) -> None:
     """Ask with `Client`."""
-    with Client(**connection) as client:
+    with make(Client, **connection) as client:
         result.answer = answer = client.chat.completions.create(**request)
         if not request["stream"]:
             tell(answer.choices[0].message, result, stage)
@@ -180,7 +186,7 @@ def ask(request: dict[str, Any], connection: Mapping[str, Any], result: Result, 
 
 async def ask_async(request: dict[str, Any], connection: Mapping[str, Any], result: Result, stage: Console) -> None:
     """Ask with `AsyncClient`."""
-    async with AsyncClient(**connection) as client:
+    async with make(AsyncClient, **connection) as client:
         result.answer = answer = await client.chat.completions.create(**request)
         if not request["stream"]:
             tell(answer.choices[0].message, result, stage)
@@ -200,8 +206,14 @@ def tell(part: Any, result: Result, stage: Console) -> None:
             result.message[name] = result.message.get(name, "") + text
 
 
-def tell_error(error: openai.OpenAIError, conversation: Conversation, stage: Console) -> None:
+def tell_error(
+    error: openai.OpenAIError, conversation: Conversation, connection: Mapping[str, Any], stage: Console
+) -> None:
     """Show how a call failed, and what had arrived of its answer."""
-    stage.print(f"{type(error).__name__}: {redact(str(error))}", style="yellow", markup=False)
+    told = f"{type(error).__name__}: {redact(str(error))}"
+    if is_connection_error(error):
+        with make(Client, **connection) as client:
+            told = unreachable(error, client, Say(conversation.lang))
+    stage.print(told, style="yellow", markup=False)
     if isinstance(error, StreamInterruptedError):
-        stage.print(f"{conversation.arrived} {error.partial.text}", markup=False)
+        stage.print(conversation.arrived + error.partial.text, markup=False)

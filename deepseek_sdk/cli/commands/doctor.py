@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ from rich.text import Text
 
 from deepseek_sdk._validate import check_base_url
 from deepseek_sdk.cli._account import base_url_option
-from deepseek_sdk.cli._checks.finding import found_by, skipped
+from deepseek_sdk.cli._checks.finding import found_by, skipped, softened
 from deepseek_sdk.cli._checks.machine import check_engine, check_extras, check_python, check_versions
 from deepseek_sdk.cli._checks.network import (
     judge_balance,
@@ -20,12 +21,14 @@ from deepseek_sdk.cli._checks.network import (
     judge_proxy,
     judge_tls,
 )
-from deepseek_sdk.cli._checks.own import check_settings, judge_key
+from deepseek_sdk.cli._checks.own import check_backend, check_settings, judge_key
 from deepseek_sdk.cli._checks.probe import probe
 from deepseek_sdk.cli._checks.store import check_store
 from deepseek_sdk.cli._exits import Exit, redact
 from deepseek_sdk.cli._language import Say, language_option
-from deepseek_sdk.cli._output import output_option, screen, show
+from deepseek_sdk.cli._numbers import Numbers
+from deepseek_sdk.cli._output import output_option, show
+from deepseek_sdk.cli._terminal import console_of
 from deepseek_sdk.config import read_settings
 from deepseek_sdk.errors import ConfigurationError
 
@@ -40,14 +43,16 @@ __all__ = ["command"]
 
 _STYLES = {"ok": "green", "warning": "yellow", "failed": "bold red", "skipped": "dim"}
 _STEP_S = 5.0
+# A shorter key may be a part of any word; no service gives such out.
+_SHORTEST_FOUND = 8
 
 
-@click.command("doctor")
+@click.command("doctor", short_help="Look for what keeps calls from working.")
 @click.option("--offline", is_flag=True, help="Skip whatever opens a socket.")
 @base_url_option
 @click.option(
     "--timeout",
-    type=click.FloatRange(min=0, min_open=True),
+    type=Numbers(min=0, min_open=True),
     default=_STEP_S,
     show_default=True,
     help="The longest for each step on the network, in seconds.",
@@ -64,9 +69,11 @@ def command(*, offline: bool, base_url: str | None, timeout: float, lang: str, o
     if base_url is not None:
         check_base_url(base_url)
     settings = read_settings(**({} if base_url is None else {"base_url": base_url}))
-    with screen().status(say(en="checking", zh="检查中")):
+    with console_of(sys.stderr).status(say(en="checking", zh="检查中")):
         visit = visit_of(settings, timeout_s=timeout, is_offline=offline)
         findings = [finding for check in checks(settings, visit, say) for finding in check()]
+    if settings["backend"]:
+        findings = [softened(finding, say) for finding in findings]
     rows = [finding.row(partial(hidden, key=settings["api_key"])) for finding in findings]
     headings = {
         "check": say(en="check", zh="检查项"),
@@ -79,12 +86,20 @@ def command(*, offline: bool, base_url: str | None, timeout: float, lang: str, o
 
 
 def visit_of(settings: Settings, *, timeout_s: float, is_offline: bool) -> Probe | None:
-    """Visit the endpoint, unless the key may not be sent there."""
+    """Visit the endpoint, unless the key may not be sent there, or nothing is asked there."""
+    if is_idle(settings):
+        return None
     try:
         url = settings.trusted_base_url(has_own_key=False)
     except ConfigurationError:
         return None
     return probe(url, settings["api_key"], timeout_s=timeout_s, is_offline=is_offline)
+
+
+def is_idle(settings: Settings) -> bool:
+    """Tell whether no command needs the endpoint: a backend answers, and there is no key to ask for account data."""
+    is_named = settings.origin("base_url").kind == "argument"
+    return bool(settings["backend"]) and not settings["api_key"] and not is_named
 
 
 def checks(settings: Settings, visit: Probe | None, say: Say) -> list[Callable[[], list[Finding]]]:
@@ -101,6 +116,7 @@ def checks(settings: Settings, visit: Probe | None, say: Say) -> list[Callable[[
         "python": partial(check_python, say),
         "versions": partial(check_versions, say),
         "settings": partial(check_settings, settings, say),
+        **({"backend": partial(check_backend, settings, say)} if settings["backend"] else {}),
         "key": partial(judge_key, settings, visit.status if visit else None, say),
     }
     after: dict[str, Callable[[], Finding | list[Finding]]] = {
@@ -108,15 +124,18 @@ def checks(settings: Settings, visit: Probe | None, say: Say) -> list[Callable[[
         "store": partial(check_store, say),
         "engine": partial(check_engine, say),
     }
-    visited = {name: partial(judged, name, judge, visit, say) for name, judge in judges.items()}
+    unasked = say(en="not asked: see settings", zh="未访问：见 settings 一项")
+    if is_idle(settings):
+        unasked = say(en="not asked: the backend answers", zh="未访问：由后端作答")
+    visited = {name: partial(judged, name, judge, visit, unasked, say) for name, judge in judges.items()}
     runs: dict[str, Callable[[], Finding | list[Finding]]] = {**before, **visited, **after}
     return [partial(found_by, name, run, say) for name, run in runs.items()]
 
 
-def judged(name: str, judge: Callable[[Probe], Finding], visit: Probe | None, say: Say) -> Finding:
-    """Judge a visit, where there was one."""
+def judged(name: str, judge: Callable[[Probe], Finding], visit: Probe | None, unasked: str, say: Say) -> Finding:
+    """Judge a visit, where there was one; *unasked* says why there was none."""
     if visit is None:
-        return skipped(name, say(en="not asked: see settings", zh="未访问：见 settings 一项"))
+        return skipped(name, unasked)
     if visit.is_offline and name != "proxy":
         return skipped(name, say(en="not asked: --offline", zh="未访问：--offline"))
     return judge(visit)
@@ -124,7 +143,8 @@ def judged(name: str, judge: Callable[[Probe], Finding], visit: Probe | None, sa
 
 def hidden(text: str, *, key: str | None) -> str:
     """Take out of *text* whatever may not be shown."""
-    return redact(text.replace(key, "sk-…") if key else text)
+    is_findable = key is not None and len(key) >= _SHORTEST_FOUND
+    return redact(text.replace(key, "sk-…") if key and is_findable else text)
 
 
 def in_words(row: Mapping[str, Any], say: Say) -> dict[str, Any]:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import signal
+import sys
 import threading
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from deepseek_sdk.cli._language import language_option
-from deepseek_sdk.cli._output import screen, show
+from deepseek_sdk.cli._language import Say, language_option
+from deepseek_sdk.cli._numbers import Numbers
+from deepseek_sdk.cli._output import output_option, show
+from deepseek_sdk.cli._terminal import console_of
 from deepseek_sdk.testing import Emulator, Fault
 
 if TYPE_CHECKING:
@@ -18,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["command"]
 
-SPEED = click.FloatRange(min=0, min_open=True)
+SPEED = Numbers(min=0, min_open=True)
 
 HINTS = {
     "en": """\
@@ -38,12 +41,23 @@ DeepSeek API 模拟器已在 stdout 给出的地址上监听，会复述收到�
 }
 
 
-def list_faults(context: click.Context, _: click.Parameter, value: bool) -> None:  # noqa: FBT001  click's signature
-    """Print the menu of faults, and end the program."""
-    if value:
-        rows = [{"fault": name, "meaning": meaning} for name, meaning in Fault.menu().items()]
-        show(rows, output="table", headings={"fault": "fault", "meaning": "meaning"})
-        context.exit()
+def list_faults(say: Say, output: str) -> None:
+    """Print the menu of faults, with the arguments of each and their usual values."""
+    rows = [{"fault": name, "arguments": arguments_of(name), "meaning": text} for name, text in Fault.menu().items()]
+    headings = {
+        "fault": say(en="fault", zh="故障"),
+        "arguments": say(en="arguments", zh="参数"),
+        "meaning": say(en="meaning", zh="含义"),
+    }
+    show(rows, output=output, headings=headings)
+
+
+def arguments_of(name: str) -> str | None:
+    """Write down the arguments that the fault *name* takes, as `--fault` does."""
+    given = dict(Fault.named(name).parameters)
+    if name.startswith("status_"):
+        del given["code"]  # the name says it
+    return ", ".join(f"{parameter}={value}" for parameter, value in given.items()) or None
 
 
 def check_faults(_: click.Context, parameter: click.Parameter, names: tuple[str, ...]) -> list[Fault]:
@@ -54,38 +68,49 @@ def check_faults(_: click.Context, parameter: click.Parameter, names: tuple[str,
         raise click.BadParameter(f"{error}; --list-faults shows them all", param=parameter) from error
 
 
-@click.command("emulate")
+@click.command("emulate", short_help="Run an emulator of the DeepSeek API until Ctrl-C.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Port to listen on; 0 takes a free one.")
 @click.option("--tokens-per-s", type=SPEED, help="Speed of answers; default: at once.")
 @click.option("--prefill-tokens-per-s", type=SPEED, help="Speed of reading prompts; default: at once.")
 @click.option("--fault", "fault_mix", multiple=True, callback=check_faults, help="What goes wrong; may be repeated.")
-@click.option("--fault-rate", type=click.FloatRange(0, 1), help="Share of requests that draw a fault; 1 with --fault.")
-@click.option("--list-faults", is_flag=True, is_eager=True, expose_value=False, callback=list_faults, help="Show them.")
+@click.option("--fault-rate", type=Numbers(0, 1), help="Share of requests that draw a fault; 1 with --fault.")
+@click.option("--list-faults", "is_listing", is_flag=True, help="Show all faults and their arguments, and end.")
 @click.option("--reply", "replies", help="What to answer, every time; default: what was asked.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Makes the draws repeatable.")
 @click.option("--api-key", help="The only key to let in; default: any.")
 @language_option
-def command(*, fault_mix: list[Fault], fault_rate: float | None, lang: str, **options: Any) -> None:
-    """Run an emulator of the DeepSeek API until Ctrl-C."""
+@output_option
+def command(
+    *, fault_mix: list[Fault], fault_rate: float | None, is_listing: bool, lang: str, output: str, **options: Any
+) -> None:
+    """Run an emulator of the DeepSeek API until Ctrl-C, which ends it with 0."""
+    say = Say(lang)
+    if is_listing:
+        list_faults(say, output)
+        return
     rate = fault_rate if fault_rate is not None else float(bool(fault_mix))
     stop = stop_signal()
-    with running(Emulator(fault_mix=fault_mix or None, fault_rate=rate, **options)) as url:
-        click.echo(url)
-        key = "the key of --api-key" if options["api_key"] else "any"
-        screen().print(HINTS[lang].format(url=url, key=key), markup=False)
+    with running(Emulator(fault_mix=fault_mix or None, fault_rate=rate, **options), say) as url:
+        if output == "table":
+            click.echo(url)
+        else:
+            show([{"url": url}], output=output, headings={})
+        key = say(en="the key of --api-key", zh="--api-key 指定的 key") if options["api_key"] else "any"
+        console_of(sys.stderr).print(HINTS[lang].format(url=url, key=key), markup=False)
         # Windows delivers signals only between waits.
         while not stop.wait(0.5):
             pass
 
 
 @contextmanager
-def running(emulator: Emulator) -> Iterator[str]:
+def running(emulator: Emulator, say: Say) -> Iterator[str]:
     """Run *emulator* and give its URL; an address that cannot be had is one line on stderr."""
     try:
         emulator.start()
     except OSError as error:
-        raise click.ClickException(f"cannot listen on {emulator.address}: {error.strerror or error}") from error
+        text = say(en="cannot listen on {}: {}", zh="无法监听 {}：{}")
+        raise click.ClickException(text.format(emulator.address, error.strerror or error)) from error
     try:
         yield emulator.url
     finally:

@@ -12,7 +12,7 @@ from deepseek_sdk.cli._output import output_option, show
 __all__ = ["command"]
 
 
-@click.command("models")
+@click.command("models", short_help="List the models that the endpoint serves.")
 @base_url_option
 @language_option
 @output_option
