@@ -33,12 +33,22 @@ class Answers:
         """
         self._open.append(answer)
 
-    def let_go(self) -> None:
-        """End every answer that has not ended: nobody else will."""
+    def let_go(self, *, spare: Answer | None = None) -> None:
+        """
+        End every answer that has not ended: nobody else will.
+
+        Args:
+            spare: The one whose end this is.
+        """
         # Emptied first: an answer leads to its call, and so to this list.
         opened, self._open = self._open, []
         for answer in opened:
-            try:
-                answer.abandon()
-            except Exception:  # noqa: BLE001  the caller has an error, or an answer, that matters more
-                _log.exception("an answer could not be abandoned")
+            if answer is not spare:
+                _abandon(answer)
+
+
+def _abandon(answer: Answer) -> None:
+    try:
+        answer.abandon()
+    except Exception:  # noqa: BLE001  the caller has an error, or an answer, that matters more
+        _log.exception("an answer could not be abandoned")

@@ -167,7 +167,9 @@ class Reply:
         self._gathered: Gathered | None = None
         self._is_finishing = False
         self._is_abandoned = False
+        self._is_adopted = False
         self._is_ended = False
+        self._has_closed = False
         call.io.answers.add(self)
 
     def tap(self, tap: Tap) -> None:
@@ -266,15 +268,21 @@ class Reply:
         """Let go: at the end, keeping the connection for the next call; before it, telling the server to stop."""
         self._is_abandoned = self._is_abandoned or not (self._is_ended or self.progress.has_ended)
         try:
-            await self.source.close(is_done=self.progress.is_done)
+            await self._close_source(is_done=self.progress.is_done)
         finally:
             self._end("complete" if self.progress.has_ended else "abandoned", None)
 
+    async def _close_source(self, *, is_done: bool) -> None:
+        await self.source.close(is_done=is_done)
+        self._has_closed = True
+
     def abandon(self) -> None:
-        """Let go without waiting: the caller has forgotten the answer."""
-        if not self._is_ended:
+        """Let go without waiting: the caller has forgotten the answer, or has read it and not closed it."""
+        if self._is_adopted:
+            return
+        if not self._has_closed:
             self.source.abort()
-            self._end("abandoned", None)
+        self._end("abandoned", None)
 
     async def _advance(self) -> list[Event]:
         """Take one batch from the source. A failure inside it waits until what came before it was handed on."""
@@ -380,7 +388,7 @@ class Reply:
     async def _fail(self, error: Exception) -> None:
         """Close what failed and let the rescuers, innermost first, put another in its place."""
         self._failure = None
-        await self.source.close(is_done=False)
+        await self._close_source(is_done=False)
         self.call.record.settle(self._attempt, self.progress, self.call.io.now(), error)
         for level, leg in enumerate(self._legs):
             leg.end("failed", error)
@@ -407,8 +415,9 @@ class Reply:
             return
         if self.has_shown:
             other.progress.follow(self.progress)
-        other._is_ended = True  # what is left of it belongs to this one
+        other._is_adopted = True
         self.source, self.progress = other.source, other.progress
+        self._has_closed = False
         self.clock, self._attempt = other.clock, other._attempt
         other._legs[-1].rescuer = self._legs[level].rescuer
         self._legs[: level + 1] = other._legs
@@ -429,7 +438,7 @@ class Reply:
         finally:
             for leg in self._legs:
                 leg.end(ending, error)
-            self.call.io.answers.let_go()
+            self.call.io.answers.let_go(spare=self)
 
     def _settle(self, ending: Ending) -> None:
         record, now = self.call.record, self.call.io.now()

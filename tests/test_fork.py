@@ -87,8 +87,9 @@ def test_children_and_parent_at_once(is_secure: bool, tmp_path: Path, monkeypatc
     work("parent")
     check(pids)
     """
-    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     tls = self_signed(tmp_path) if is_secure else None
+    if is_secure:
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "certificate.pem"))
     with RawServer(repeat, tls=tls) as server:
         run(program, server.url)
 

@@ -407,13 +407,14 @@ def act(reply: Reply, action: str) -> None:
         ([chunk("a"), STOP], "rc", [True], False),
         ([chunk("a"), STOP], "nnc", [False], False),
         (said("a"), "nf", [], True),
-        (said("a"), "rf", [], False),
+        (said("a"), "rf", [], True),
+        (said("a"), "rcf", [True], False),
         (said("a"), "ff", [], True),
         ([CUT], "r", [False], False),
     ],
 )
 def test_sources_are_let_go(steps: list[Any], actions: str, endings: list[bool], *, is_aborted: bool) -> None:
-    """A source learns whether the answer was complete; one that is forgotten is aborted instead, once."""
+    """A source learns whether the answer was complete; one that nobody closed is aborted instead, once."""
     reply = reply_of(*steps)
     for action in actions:
         act(reply, action)

@@ -169,6 +169,30 @@ def test_permits_come_back_from_answers_that_were_dropped(driver: Driver, way: s
     assert ["complete", "abandoned"] == permit.endings
 
 
+class Reading:
+    """Reads a first answer to its end without closing it, and answers with a second."""
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Look at one answer, give another."""
+        first = await proceed(call)
+        while await first.next():
+            pass
+        return await proceed(call)
+
+
+@pytest.mark.parametrize("way", ["streamed", "folded"])
+def test_answers_that_a_stage_has_read(driver: Driver, way: str) -> None:
+    """An answer that a stage has read and not closed gives its connection back with the end of the call."""
+    permit = Permit()
+    with RawServer(stream(*answer("Hi"))) as server:
+        client = driver.client(base_url=server.url, stages=[Reading(), permit], plain="stream")
+
+        assert ["Hi"] * 3 == [text_of(driver, client, way) for _ in range(3)]
+        driver.call(client.close)
+        assert server.wait_until_closed()
+    assert ["complete"] * 6 == permit.endings
+
+
 def test_permits_come_back_from_cancelled_calls() -> None:
     """A task that is cancelled while an outer stage waits gives back what inner stages have taken."""
     permit = Permit()

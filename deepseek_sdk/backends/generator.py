@@ -143,7 +143,11 @@ class _SyncWaits:
 
     async def bound(self, awaitable: Awaitable[T], until: float) -> T:
         self._until = until
-        return await awaitable
+        result = await awaitable
+        # What computes in `offload()` cannot be cut short, but it can come too late.
+        if self._io.now() > until:
+            raise DeadlineReached
+        return result
 
     def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         finish(work())

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import gc
 import re
+import threading
 import time
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any
@@ -132,6 +133,14 @@ async def slow_end(call: Call) -> AsyncGenerator[dict[str, Any], None]:
     yield part(finish="stop")
 
 
+async def slow_work(call: Call) -> AsyncGenerator[dict[str, Any], None]:
+    """Compute for long, in steps that cannot be cut short."""
+    for _ in range(40):
+        await call.io.offload(threading.Event().wait, 0.03)
+        yield part("a")
+    yield part(finish="stop")
+
+
 async def slow_race(call: Call) -> AsyncGenerator[dict[str, Any], None]:
     """Race two things that both take long."""
     await call.io.race(lambda io: io.sleep(30), lambda io: io.sleep(40))
@@ -142,12 +151,13 @@ async def slow_race(call: Call) -> AsyncGenerator[dict[str, Any], None]:
 @pytest.mark.parametrize(
     ("generate", "deadlines", "error"),
     [
+        (slow_work, Deadlines(total=0.1), TotalTimeout),
         (slow_race, Deadlines(total=0.05), TotalTimeout),
         (slow_start, Deadlines(first_token=0.05), FirstTokenTimeout),
         (slow_end, Deadlines(stall=0.05), StallTimeout),
         (slow_end, Deadlines(total=0.1), TotalTimeout),
     ],
-    ids=["race", "first token", "stall", "total"],
+    ids=["work", "race", "first token", "stall", "total"],
 )
 def test_clocks(driver: Driver, generate: Any, deadlines: Deadlines, error: type, is_stream: bool) -> None:  # noqa: FBT001
     """The clocks of a call end the waits of its backend."""
