@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+# First and here: what is imported from deep inside of other imports takes longer, and openai is most of the whole.
+import openai as _openai  # noqa: F401
+
 from deepseek_sdk._call import CallOptions, options
 from deepseek_sdk._client import AsyncClient, Client
 from deepseek_sdk._clock import Deadlines
