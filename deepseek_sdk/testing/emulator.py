@@ -50,8 +50,9 @@ class Emulator:
     its own and with estimated token counts.
 
     Args:
-        replies: What the model says; see `ReplyQueue`. A thought is made up for replies without one.
-        faults: What goes wrong; see `FaultQueue` and `Fault.menu()`.
+        replies: What the model says: a text, a `Reply`, a function of the request, or a list with one of them for each
+            request; None repeats the question. A thought is made up for replies without one.
+        faults: What goes wrong with each request to a completion path, None for nothing; see `Fault.menu()`.
         fault_rate: The share of the requests without a scripted fault that draw one at random, from 0 to 1.
         fault_mix: The faults to draw from; None draws from the whole menu.
         seed: Makes the draws repeatable.
