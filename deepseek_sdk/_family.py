@@ -112,6 +112,7 @@ class Family:
         background = self._background.made()
         if background is not None:
             await _all_done(background.close(), self._io(client))
+        self.release_forgotten()
 
     def release_forgotten(self) -> None:
         """Give back the connections of sync streams that were left to the garbage collector."""
