@@ -399,7 +399,7 @@ class Reply:
             except Exception as later:  # noqa: BLE001  an outer rescuer may still help
                 error, other = later, None
             if other is not None:
-                self._adopt(other, level)
+                await self._take_over(other, level)
                 return
         self._is_ended = True
         self._held = []
@@ -408,11 +408,14 @@ class Reply:
         self.call.blame(error)
         raise error
 
-    def _adopt(self, other: Reply, level: int) -> None:
+    async def _take_over(self, other: Reply, level: int) -> None:
         if self._is_ended:
             # The caller has closed this one meanwhile, in another thread or task.
-            other.abandon()
-            return
+            await other.close()
+        else:
+            self._adopt(other, level)
+
+    def _adopt(self, other: Reply, level: int) -> None:
         if self.has_shown:
             other.progress.follow(self.progress)
         other._is_adopted = True

@@ -850,4 +850,4 @@ def test_closed_during_a_rescue() -> None:
         finish(reply.next())
 
     assert ["abandoned"] == endings
-    assert backend.sources[1].is_aborted
+    assert [False] == backend.sources[1].endings
