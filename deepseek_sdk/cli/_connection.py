@@ -9,7 +9,7 @@ from urllib.request import getproxies
 
 import openai
 
-from deepseek_sdk.cli._exits import redact, redact_url
+from deepseek_sdk.cli._exits import hide_keys, redact_url
 from deepseek_sdk.errors import ConfigurationError, DeepSeekError
 
 if TYPE_CHECKING:
@@ -104,7 +104,7 @@ def unreachable(error: openai.OpenAIError, client: Client | AsyncClient, say: Sa
     text = say(
         en="cannot reach {}: {}; deepseek-sdk doctor says more", zh="无法连接 {}：{}；可运行 deepseek-sdk doctor 排查"
     )
-    return text.format(address, redact(_reason(error, say)))
+    return text.format(address, hide_keys(_reason(error, say)))
 
 
 def _reason(error: BaseException, say: Say) -> str:

@@ -9,7 +9,7 @@ import openai
 
 from deepseek_sdk.errors import ConfigurationError, InsufficientBalanceError, refine
 
-__all__ = ["Exit", "exit_code", "is_interrupt", "redact", "redact_url"]
+__all__ = ["Exit", "error_line", "exit_code", "hide_keys", "is_interrupt", "redact_url"]
 
 
 class Exit(IntEnum):
@@ -46,7 +46,12 @@ def is_interrupt(error: BaseException) -> bool:
     return isinstance(error, KeyboardInterrupt) or isinstance(error.__context__, KeyboardInterrupt)
 
 
-def redact(text: str) -> str:
+def error_line(error: BaseException) -> str:
+    """Tell *error*: its kind and what it says, without a key."""
+    return f"{type(error).__name__}: {hide_keys(str(error))}"
+
+
+def hide_keys(text: str) -> str:
     """Replace what looks like an API key in *text*; servers quote parts of it."""
     return re.sub(r"sk-[\w-]{6,}|\*{3,}\w+", "sk-…", text)
 

@@ -1,4 +1,4 @@
-"""Numbers on the command line."""
+"""Numbers: those of the command line, and times as they are shown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-__all__ = ["Numbers"]
+__all__ = ["Numbers", "milliseconds"]
 
 
 class Numbers(click.FloatRange):
@@ -19,3 +19,8 @@ class Numbers(click.FloatRange):
         if not math.isfinite(number):
             self.fail(f"{value} is no finite number.", param, ctx)
         return number
+
+
+def milliseconds(seconds: float | None) -> int | None:
+    """Round *seconds* to whole milliseconds; None, what did not happen, stays None."""
+    return None if seconds is None else round(seconds * 1000)

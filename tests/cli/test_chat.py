@@ -25,13 +25,15 @@ from rich.console import Console
 from deepseek_sdk import Client
 from deepseek_sdk.cli._app import app
 from deepseek_sdk.cli._chat.errors import explain
+from deepseek_sdk.cli._chat.keys import Interrupts
 from deepseek_sdk.cli._chat.lines import History, is_open, without_quotes
 from deepseek_sdk.cli._chat.markdown import Block, split_blocks
 from deepseek_sdk.cli._chat.stdin import piped_text, readable
-from deepseek_sdk.cli._chat.talk import Answer, Settings, Talk
+from deepseek_sdk.cli._chat.talk import Answer, QuestionOptions, Talk
+from deepseek_sdk.cli._chat.view import MarkdownChannel
 from deepseek_sdk.cli._chat.words import WORDS
 from deepseek_sdk.cli._chat.wrap import break_offsets
-from deepseek_sdk.cli._terminal import Interrupts, is_lively, printable
+from deepseek_sdk.cli._terminal import is_lively, printable
 from deepseek_sdk.errors import UnknownModelError
 from deepseek_sdk.testing import Reply
 from tests.cli.conftest import PROGRAM, environment, run_program
@@ -360,12 +362,16 @@ def test_interrupted_question_ends_with_130(emulator: StartEmulator) -> None:
 
 
 @pytest.mark.slow
-def test_emulator_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`--emulator` answers without a key or a network."""
-    monkeypatch.setenv("no_proxy", "")  # the command changes it for its process, which is this one here
+@pytest.mark.parametrize("proxy", [None, "socks5://127.0.0.1:9", "http://127.0.0.1:9"])
+def test_emulator_needs_no_key(monkeypatch: pytest.MonkeyPatch, proxy: str | None) -> None:
+    """`--emulator` answers without a key or a network, past any proxy, and leaves the environment as it is."""
+    if proxy is not None:
+        monkeypatch.setenv("all_proxy", proxy)
+    before = dict(os.environ)
     done = CliRunner().invoke(app, ["chat", "--emulator", "Good morning"])
 
     assert (0, "You said: Good morning\n") == (done.exit_code, done.stdout)
+    assert before == dict(os.environ)
 
 
 # Conversations.
@@ -684,16 +690,49 @@ def test_unreadable_history_is_told_once(tmp_path: Path) -> None:
 
 def test_effort_is_not_sent_without_thinking() -> None:
     """Calls that do not think carry no effort."""
-    request = Settings(model="m", is_thinking=False, effort="max").request([])
+    request = QuestionOptions(model="m", is_thinking=False, effort="max").request([])
 
     assert "reasoning_effort" not in request
     assert {"thinking": {"type": "disabled"}} == request["extra_body"]
 
 
+class StuckScreen(io.StringIO):
+    """A terminal that takes "first" only when it is let: a frame that takes long."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_drawing, self.may_go_on = threading.Event(), threading.Event()
+
+    def write(self, text: str) -> int:
+        """Take *text*."""
+        if "first" in text:
+            self.is_drawing.set()
+            self.may_go_on.wait(20)
+        return super().write(text)
+
+
+def test_nothing_waits_for_a_drawing() -> None:
+    """A piece of an answer is taken while earlier ones are still being drawn, and is drawn after them."""
+    screen = StuckScreen()
+    channel = MarkdownChannel(Console(file=screen, width=40))
+    channel.add("first\n\nsecond\n")
+    was_drawing = screen.is_drawing.wait(20)
+    adding = threading.Thread(target=channel.add, args=("third",))
+    adding.start()
+    adding.join(5)
+    is_waiting = adding.is_alive()
+    screen.may_go_on.set()
+    adding.join()
+    channel.close()
+
+    assert (True, False) == (was_drawing, is_waiting)
+    assert "first\n\nsecond\nthird" == screen.getvalue().strip()
+
+
 @pytest.mark.parametrize(("is_kept", "left"), [(True, 0), (False, 2)])
 def test_retry_takes_back_what_was_kept(is_kept: bool, left: int) -> None:  # noqa: FBT001  a column of the table
     """Asking again replaces an answer that was kept, and leaves earlier turns alone when the last one failed."""
-    talk = Talk(Settings(model="m"))
+    talk = Talk(QuestionOptions(model="m"))
     talk.ask("the same")
     talk.settle(Answer(message={"role": "assistant", "content": "fine"}))
     if not is_kept:

@@ -62,7 +62,7 @@ def test_terminal_in_chinese(terminal: StartTerminal) -> None:
 
     assert 0 == shown.finish(timeout_s=50)
     assert "\x1b[2m北京" in shown.raw
-    words = ("流式调用，被服务端切断（同步）", "非流式调用（异步）", "客户端", "完整", "中断（StreamInterruptedError）")
+    words = ("流式调用，被服务端切断（同步）", "普通调用（异步）", "客户端", "完整", "中断（StreamInterruptedError）")
     assert [] == [word for word in words if word not in shown.text]
     assert not re.search(r"\b(a?sync|complete|streamed)\b", shown.text)
 

@@ -20,7 +20,7 @@ import deepseek_sdk.cli
 from deepseek_sdk._settings import SETTINGS
 from deepseek_sdk.cli import main
 from deepseek_sdk.cli._app import Commands, app
-from deepseek_sdk.cli._exits import Exit, exit_code, redact, redact_url
+from deepseek_sdk.cli._exits import Exit, exit_code, hide_keys, redact_url
 from deepseek_sdk.cli._language import language_of
 from deepseek_sdk.cli._output import show
 from deepseek_sdk.errors import ConfigurationError
@@ -59,10 +59,18 @@ def test_usage_errors_end_with_2(arguments: list[str]) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("module", "extra"), [("click", "cli"), ("rich", "cli"), ("starlette", "testing")])
-def test_missing_extra_gives_the_install_line(module: str, extra: str) -> None:
+@pytest.mark.parametrize(
+    ("module", "command", "extra"),
+    [
+        ("click", "demo", "cli"),
+        ("rich", "demo", "cli"),
+        ("packaging.requirements", "doctor", "cli"),
+        ("starlette", "demo", "testing"),
+    ],
+)
+def test_missing_extra_gives_the_install_line(module: str, command: str, extra: str) -> None:
     """A package that is not installed ends the program with 3 and the line that installs it."""
-    done = without(module, "demo")
+    done = without(module, command)
 
     assert (3, "") == (done.returncode, done.stdout)
     assert f"python -m pip install 'deepseek-client-sdk[{extra}]'" in done.stderr
@@ -324,7 +332,7 @@ def test_passwords_in_urls_are_hidden() -> None:
 @pytest.mark.parametrize("text", ["key sk-0123456789abcdef is bad", "Your api key: ****cdef is invalid"])
 def test_keys_are_redacted(text: str) -> None:
     """Nothing of a key is left, not even the tail that servers quote."""
-    assert "cdef" not in redact(text)
+    assert "cdef" not in hide_keys(text)
 
 
 @pytest.mark.parametrize(

@@ -9,25 +9,26 @@ import openai
 
 from deepseek_sdk import report
 from deepseek_sdk.cli._chat.talk import Answer
+from deepseek_sdk.cli._numbers import milliseconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from deepseek_sdk import Client
-    from deepseek_sdk.cli._chat.show import Show
-    from deepseek_sdk.cli._terminal import Interrupts
+    from deepseek_sdk.cli._chat.keys import Interrupts
+    from deepseek_sdk.cli._chat.view import AnswerView
 
 __all__ = ["ask", "row_of"]
 
 
-def ask(client: Client, request: Mapping[str, Any], show: Show, interrupts: Interrupts) -> Answer:
+def ask(client: Client, request: Mapping[str, Any], view: AnswerView, interrupts: Interrupts) -> Answer:
     """
     Ask, and show the answer as it comes.
 
     Args:
         client: Whom to ask with.
         request: The arguments of a streamed call.
-        show: Where the answer is shown.
+        view: Where the answer is shown.
         interrupts: Ends the answer on Ctrl-C, by closing its connection: the server stops generating.
 
     Returns:
@@ -35,23 +36,25 @@ def ask(client: Client, request: Mapping[str, Any], show: Show, interrupts: Inte
     """
     answer = Answer()
     try:
-        _listen(client, request, answer, show, interrupts)
+        _listen(client, request, answer, view, interrupts)
     except KeyboardInterrupt:
         answer.is_interrupted = True
     except openai.OpenAIError as error:
         answer.error, answer.source = error, error
-    show.close()
+    view.close()
     return answer
 
 
-def _listen(client: Client, request: Mapping[str, Any], answer: Answer, show: Show, interrupts: Interrupts) -> None:
+def _listen(
+    client: Client, request: Mapping[str, Any], answer: Answer, view: AnswerView, interrupts: Interrupts
+) -> None:
     stream: Any = interrupts.wait_for(partial(client.chat.completions.create, **request))
     answer.source = stream
     with stream:
         while (chunk := interrupts.wait_for(partial(next, stream, None))) is not None:
             for kind, text in answer.take(chunk):
                 if text:
-                    show.add(kind, text)
+                    view.add(kind, text)
 
 
 def row_of(question: str, answer: Answer) -> dict[str, Any]:
@@ -71,11 +74,7 @@ def row_of(question: str, answer: Answer) -> dict[str, Any]:
         "output": usage.output if usage else None,
         "reasoning_tokens": usage.reasoning if usage else None,
         "attempts": len(told.attempts),
-        "first_token_ms": _milliseconds(told.times.first_token),
-        "total_ms": _milliseconds(told.times.total),
+        "first_token_ms": milliseconds(told.times.first_token),
+        "total_ms": milliseconds(told.times.total),
         "trace_id": told.trace_id,
     }
-
-
-def _milliseconds(seconds: float | None) -> int | None:
-    return None if seconds is None else round(seconds * 1000)

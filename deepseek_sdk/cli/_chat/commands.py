@@ -38,7 +38,7 @@ def obey(line: str, talk: Talk, words: Words) -> Outcome:
     Carry out a command.
 
     Args:
-        line: It, with its argument.
+        line: The command, with its argument.
         talk: The conversation.
         words: The language of the answer.
 
@@ -62,20 +62,20 @@ def _clear(talk: Talk, _: str, words: Words) -> Outcome:
 
 
 def _model(talk: Talk, argument: str, words: Words) -> Outcome:
-    talk.settings.model = argument or talk.settings.model
-    return Outcome(says=words.replies["model"].format(model=talk.settings.model))
+    talk.options.model = argument or talk.options.model
+    return Outcome(says=words.replies["model"].format(model=talk.options.model))
 
 
 def _system(talk: Talk, argument: str, words: Words) -> Outcome:
-    talk.settings.system = argument or None
+    talk.options.system = argument or None
     return Outcome(says=words.replies["system" if argument else "no_system"])
 
 
 def _thinking(talk: Talk, argument: str, words: Words) -> Outcome:
     is_known = argument in {"on", "off"}
     if is_known:
-        talk.settings.is_thinking = argument == "on"
-    state = {None: words.default, True: words.on, False: words.off}[talk.settings.is_thinking]
+        talk.options.is_thinking = argument == "on"
+    state = {None: words.default, True: words.on, False: words.off}[talk.options.is_thinking]
     return Outcome(says=words.replies["thinking" if is_known else "thinking_usage"].format(state=state))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import openai
 
 from deepseek_sdk.cli._connection import is_connection_error, unreachable
-from deepseek_sdk.cli._exits import redact
+from deepseek_sdk.cli._exits import hide_keys
 from deepseek_sdk.cli._language import Say
 from deepseek_sdk.cli._terminal import printable
 from deepseek_sdk.errors import (
@@ -56,7 +56,7 @@ def explain(error: openai.OpenAIError, words: Words, client: Client, *, is_conve
         return printable(unreachable(error, client, Say(words.lang)))
     kind = next((name for kind, name in _KINDS if isinstance(error, kind)), "other")
     sentences = {**words.errors, **words.in_conversation} if is_conversation else words.errors
-    detail = printable(" ".join(redact(str(error)).split()))[:_LONGEST_DETAIL]
+    detail = printable(" ".join(hide_keys(str(error)).split()))[:_LONGEST_DETAIL]
     return words.error.format(
         sentence=sentences[kind] + _served(error, words), detail=f"{type(error).__name__}: {detail}"
     )

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from deepseek_sdk.cli._terminal import Interrupts
+    from deepseek_sdk.cli._chat.keys import Interrupts
 
 __all__ = ["History", "Lines", "is_open", "without_quotes"]
 
@@ -128,7 +128,7 @@ class Lines:
 
         Raises:
             EOFError: The user has left.
-            KeyboardInterrupt: He has dropped the text.
+            KeyboardInterrupt: The user has dropped the text.
         """
         text = self._line("> ")
         while is_open(text):
@@ -136,7 +136,7 @@ class Lines:
             try:
                 text = f"{text if is_quoted else text[:-1]}\n{self._line('... ')}"
             except EOFError:
-                self._remember(text)  # he may want it back
+                self._remember(text)  # the user may want it back
                 raise
         self._remember(text)
         return without_quotes(text)

@@ -9,23 +9,23 @@ from deepseek_sdk import report
 from deepseek_sdk.cli._chat.ask import ask
 from deepseek_sdk.cli._chat.commands import obey
 from deepseek_sdk.cli._chat.errors import explain
-from deepseek_sdk.cli._terminal import silent_keys
+from deepseek_sdk.cli._chat.keys import silent_keys
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from deepseek_sdk import Client
+    from deepseek_sdk.cli._chat.keys import Interrupts
     from deepseek_sdk.cli._chat.lines import Lines
-    from deepseek_sdk.cli._chat.show import Show
     from deepseek_sdk.cli._chat.talk import Answer, Talk
+    from deepseek_sdk.cli._chat.view import AnswerView
     from deepseek_sdk.cli._chat.words import Words
-    from deepseek_sdk.cli._terminal import Interrupts
 
-__all__ = ["Conversation", "notes_on"]
+__all__ = ["ChatLoop", "notes_on"]
 
 
 @dataclass(kw_only=True)
-class Conversation:
+class ChatLoop:
     """
     A conversation of many turns.
 
@@ -34,7 +34,7 @@ class Conversation:
         talk: What has been said.
         words: The language.
         lines: What the user types.
-        show: Where answers are shown.
+        view: Where answers are shown.
         interrupts: What Ctrl-C does.
         console: Where everything else goes.
     """
@@ -43,14 +43,14 @@ class Conversation:
     talk: Talk
     words: Words
     lines: Lines
-    show: Show
+    view: AnswerView
     interrupts: Interrupts
     console: Console
 
     def run(self) -> None:
         """Talk until the user leaves."""
         url = str(self.client.base_url).rstrip("/")
-        self._say(self.words.greeting.format(model=self.talk.settings.model, url=url), style="dim")
+        self._say(self.words.greeting.format(model=self.talk.options.model, url=url), style="dim")
         while (question := self._next_question()) is not None:
             self._take_turn(question)
 
@@ -68,7 +68,7 @@ class Conversation:
         return None
 
     def _read(self) -> str | None:
-        """Read what the user types; give None where he leaves, by Ctrl-D or by Ctrl-C twice."""
+        """Read what the user types; give None at the end: Ctrl-D, or Ctrl-C twice."""
         try:
             try:
                 return self.lines.read()
@@ -81,7 +81,7 @@ class Conversation:
 
     def _take_turn(self, question: str) -> None:
         with silent_keys():
-            answer = ask(self.client, self.talk.ask(question), self.show, self.interrupts)
+            answer = ask(self.client, self.talk.ask(question), self.view, self.interrupts)
         self.talk.settle(answer)
         self._tell_end(answer)
         self.interrupts.forget()

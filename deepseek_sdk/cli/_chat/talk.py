@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.cli._chat.words import Words
 
-__all__ = ["Answer", "Settings", "Talk"]
+__all__ = ["Answer", "QuestionOptions", "Talk"]
 
 
 @dataclass(kw_only=True)
-class Settings:
+class QuestionOptions:
     """
     How questions are asked; None leaves the choice to the server.
 
@@ -94,8 +94,8 @@ class Answer:
         """
         It becomes part of the conversation.
 
-        A complete answer does, and one that the user ended, if there was any text of it: he has read it, and may ask
-        about it. One that failed does not: nobody chose its end.
+        A complete answer does, and one that the user ended, if there was any text of it: it was read, and may be asked
+        about. One that failed does not: nobody chose its end.
         """
         return self.error is None and (bool(self.content) or not self.is_interrupted)
 
@@ -105,14 +105,14 @@ class Talk:
     A conversation.
 
     Attributes:
-        settings: How its questions are asked.
+        options: How its questions are asked.
         messages: What has been said.
         question: What was asked last, for `/retry`.
         saved: The files that it was written to.
     """
 
-    def __init__(self, settings: Settings) -> None:
-        self.settings = settings
+    def __init__(self, options: QuestionOptions) -> None:
+        self.options = options
         self.messages: list[dict[str, Any]] = []
         self.question: str | None = None
         self.saved: set[Path] = set()
@@ -121,7 +121,7 @@ class Talk:
     def ask(self, question: str) -> dict[str, Any]:
         """Make the call that asks *question*."""
         self.question = question
-        return self.settings.request([*self.messages, {"role": "user", "content": question}])
+        return self.options.request([*self.messages, {"role": "user", "content": question}])
 
     def settle(self, answer: Answer) -> None:
         """Keep the question with its *answer*, or take it back."""
@@ -143,7 +143,7 @@ class Talk:
 
     def transcript(self, *, is_json: bool, words: Words) -> str:
         """Write the conversation down: as Markdown, or as the messages of a request."""
-        system = [{"role": "system", "content": self.settings.system}] if self.settings.system else []
+        system = [{"role": "system", "content": self.options.system}] if self.options.system else []
         messages = [*system, *self.messages]
         if is_json:
             return json.dumps(messages, ensure_ascii=False, indent=2) + "\n"

@@ -152,7 +152,7 @@ _CHINESE = Words(
     kept="已中断。已收到的部分保留在对话中，输入 /retry 可重新提问。",
     dropped="还没开始回答就已中断，问题已撤回，输入 /retry 可重新提问。",
     again="问题已撤回，输入 /retry 可重新提问。",
-    facts="{model} · token：命中 {hit}，未命中 {miss}，输出 {output} · 首 token {first} 秒，总计 {total} 秒",
+    facts="{model} · token：命中 {hit}，未命中 {miss}，输出 {output} · 首个 token {first} 秒，总计 {total} 秒",
     unknown="?",
     endings={
         "length": "达到 token 上限，回答到此为止；可用 --max-tokens 调整上限。",

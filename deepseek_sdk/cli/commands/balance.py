@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deepseek_sdk.cli._account import BALANCE_PATH, ask, base_url_option, money_of
-from deepseek_sdk.cli._exits import redact
+from deepseek_sdk.cli._account import BALANCE_PATH, base_url_option, fetch, money_of
 from deepseek_sdk.cli._language import Say, language_option
 from deepseek_sdk.cli._output import output_option, show
 from deepseek_sdk.cli._terminal import console_of
@@ -26,12 +25,8 @@ __all__ = ["command"]
 def command(*, base_url: str | None, lang: str, output: str) -> None:
     """Show what is left on the account, by currency; granted money is spent before topped-up money."""
     say = Say(lang)
-    body = ask(base_url, BALANCE_PATH, say)
-    money = money_of(body)
-    if money is None:
-        text = say(en="the endpoint answered, but not with a balance: {}", zh="服务有应答，但内容不是余额：{}")
-        raise click.ClickException(redact(text.format(repr(body)[:100])))
-    is_available, infos = money
+    what = say(en="a balance", zh="余额")
+    is_available, infos = fetch(base_url, BALANCE_PATH, say, read=money_of, what=what)
     show([row_of(info, is_available=is_available) for info in infos], output=output, headings=headings(say))
     if not is_available:
         text = say(

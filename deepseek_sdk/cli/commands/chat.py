@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from contextlib import contextmanager
+from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,24 +16,26 @@ from deepseek_sdk.cli._account import base_url_option
 from deepseek_sdk.cli._chat.ask import ask, row_of
 from deepseek_sdk.cli._chat.commands import COMMANDS
 from deepseek_sdk.cli._chat.errors import explain
+from deepseek_sdk.cli._chat.keys import Interrupts
 from deepseek_sdk.cli._chat.lines import History, Lines
-from deepseek_sdk.cli._chat.loop import Conversation, notes_on
-from deepseek_sdk.cli._chat.show import MarkdownChannel, ReasoningChannel, Show, SilentChannel, TextChannel
+from deepseek_sdk.cli._chat.loop import ChatLoop, notes_on
 from deepseek_sdk.cli._chat.stdin import PATIENCE_S, piped_text, read_all, readable
-from deepseek_sdk.cli._chat.talk import Answer, Settings, Talk
+from deepseek_sdk.cli._chat.talk import Answer, QuestionOptions, Talk
+from deepseek_sdk.cli._chat.view import AnswerView, MarkdownChannel, ReasoningChannel, SilentChannel, TextChannel
 from deepseek_sdk.cli._chat.words import WORDS, Words
-from deepseek_sdk.cli._connection import make
 from deepseek_sdk.cli._exits import Exit, exit_code
 from deepseek_sdk.cli._language import language_option
 from deepseek_sdk.cli._numbers import Numbers
 from deepseek_sdk.cli._output import output_option, show
-from deepseek_sdk.cli._terminal import Interrupts, console_of, is_lively
+from deepseek_sdk.cli._service import Service, emulated
+from deepseek_sdk.cli._terminal import console_of, is_lively
 from deepseek_sdk.config import read_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
+    from contextlib import AbstractContextManager
 
-    from deepseek_sdk.cli._chat.show import Channel
+    from deepseek_sdk.cli._chat.view import Channel
 
 __all__ = ["command"]
 
@@ -79,7 +81,7 @@ def command(
     no_history: bool,
     lang: str,
     output: str,
-    **settings: Any,
+    **options: Any,
 ) -> None:
     """
     Ask DeepSeek one question, or hold a conversation.
@@ -91,12 +93,12 @@ def command(
     Without, in a terminal, questions and answers take turns. Ctrl-C ends the answer that is coming; what had come of it
     stays in the conversation. /help lists the commands.
     """
-    words, talk = WORDS[lang], Talk(Settings(**settings))
+    words, talk = WORDS[lang], Talk(QuestionOptions(**options))
     if is_emulated and base_url:
         raise click.UsageError(words.usage["url"])
     question = question_of(prompt, words, output=output)
     reasoning = reasoning_channel(is_wanted=show_reasoning)
-    with service(base_url, is_emulated=is_emulated) as connection, make(Client, **connection) as client:
+    with service_of(base_url, is_emulated=is_emulated) as service, service.client(Client) as client:
         if question is None:
             converse(client, talk, words, reasoning, is_remembering=not no_history)
         else:
@@ -135,18 +137,9 @@ def reasoning_channel(*, is_wanted: bool | None) -> Channel:
     return ReasoningChannel(console_of(sys.stderr)) if is_shown else SilentChannel()
 
 
-@contextmanager
-def service(base_url: str | None, *, is_emulated: bool) -> Iterator[Mapping[str, Any]]:
-    """Give the arguments that connect a client to the service, or to an emulator."""
-    if not is_emulated:
-        yield {} if base_url is None else {"base_url": base_url}
-        return
-    from deepseek_sdk.testing import Emulator  # noqa: PLC0415  an extra of its own
-
-    # The calls stay on loopback; a proxy would not find it, and a SOCKS one would not even let the client start.
-    os.environ["no_proxy"] = "*"
-    with Emulator(tokens_per_s=_EMULATED_TOKENS_PER_S) as emulator:
-        yield {"base_url": emulator.url, "api_key": "emulator"}
+def service_of(base_url: str | None, *, is_emulated: bool) -> AbstractContextManager[Service]:
+    """Choose whom to ask."""
+    return emulated(tokens_per_s=_EMULATED_TOKENS_PER_S) if is_emulated else nullcontext(Service(base_url=base_url))
 
 
 def answer_once(
@@ -155,7 +148,7 @@ def answer_once(
     """Ask one question; give the exit code."""
     content = TextChannel(sys.stdout) if output == "table" else SilentChannel()
     with Interrupts() as interrupts:
-        answer = ask(client, request, Show(reasoning=reasoning, content=content), interrupts)
+        answer = ask(client, request, AnswerView(reasoning=reasoning, content=content), interrupts)
     has_something = answer.error is None or getattr(answer.error, "partial", None)
     if output != "table" and not answer.is_interrupted and has_something:
         show([row_of(question, answer)], output=output, headings={})
@@ -182,12 +175,12 @@ def converse(client: Client, talk: Talk, words: Words, reasoning: Channel, *, is
     is_rendered = is_lively(sys.stdout, os.environ)
     content = MarkdownChannel(console_of(sys.stdout, soft_wrap=False)) if is_rendered else TextChannel(sys.stdout)
     with Interrupts() as interrupts:
-        Conversation(
+        ChatLoop(
             client=client,
             talk=talk,
             words=words,
             lines=Lines(history_of(words) if is_remembering else None, interrupts, COMMANDS),
-            show=Show(reasoning=reasoning, content=content),
+            view=AnswerView(reasoning=reasoning, content=content),
             interrupts=interrupts,
             console=console_of(sys.stderr),
         ).run()

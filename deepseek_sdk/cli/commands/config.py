@@ -12,9 +12,9 @@ import click
 from deepseek_sdk._settings import CONFIG_VARIABLE, SETTINGS, mask
 from deepseek_sdk._settings_files import FILE_NAME, user_file
 from deepseek_sdk._validate import check_api_key
-from deepseek_sdk.cli._checks.own import unknown_variables
-from deepseek_sdk.cli._config_file import template, write_privately
-from deepseek_sdk.cli._exits import Exit, redact, redact_url
+from deepseek_sdk.cli._config import template, write_privately
+from deepseek_sdk.cli._doctor.settings import unknown_variables
+from deepseek_sdk.cli._exits import Exit, hide_keys, redact_url
 from deepseek_sdk.cli._language import Say, language_option, origin_in_words
 from deepseek_sdk.cli._output import output_option, show
 from deepseek_sdk.cli._suggesting import SuggestingGroup
@@ -64,7 +64,7 @@ def file_row(file: SettingsFile) -> dict[str, Any]:
         "kind": file.kind,
         "exists": file.exists,
         "is_read": file.is_read,
-        "problem": file.problem and redact(file.problem),
+        "problem": file.problem and hide_keys(file.problem),
     }
 
 
@@ -92,7 +92,7 @@ def show_settings(*, lang: str, output: str) -> None:
     for problem in unknown_variables(os.environ, say):
         console_of(sys.stderr).print(problem, style="yellow", markup=False)
     for problem in settings.problems:
-        console_of(sys.stderr).print(redact(problem), style="red", markup=False)
+        console_of(sys.stderr).print(hide_keys(problem), style="red", markup=False)
     click.get_current_context().exit(Exit.CONFIGURATION if settings.problems else Exit.OK)
 
 

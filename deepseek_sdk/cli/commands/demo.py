@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import sys
-from contextlib import contextmanager
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -13,19 +12,22 @@ import click
 import openai
 
 from deepseek_sdk import AsyncClient, Client, report
-from deepseek_sdk.cli._connection import is_connection_error, make, unreachable
-from deepseek_sdk.cli._exits import Exit, exit_code, redact
+from deepseek_sdk.cli._connection import is_connection_error, unreachable
+from deepseek_sdk.cli._demo import CONVERSATIONS, SCENES, Conversation, Scene
+from deepseek_sdk.cli._exits import Exit, error_line, exit_code
 from deepseek_sdk.cli._language import Say, language_option
+from deepseek_sdk.cli._numbers import milliseconds
 from deepseek_sdk.cli._output import output_option, show
-from deepseek_sdk.cli._scenes import CONVERSATIONS, SCENES, Conversation, Scene
+from deepseek_sdk.cli._service import Service, emulated
 from deepseek_sdk.cli._terminal import console_of
 from deepseek_sdk.config import read_settings
 from deepseek_sdk.errors import ConfigurationError, StreamInterruptedError
-from deepseek_sdk.testing import Emulator, Fault, Reply
+from deepseek_sdk.testing import Fault, Reply
 from deepseek_sdk.testing.vocabulary import choose_vocabulary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
+    from contextlib import AbstractContextManager
 
     from rich.console import Console
 
@@ -42,11 +44,10 @@ def command(*, live: bool, lang: str, output: str) -> None:
     """Hold a short conversation through every kind of call, and show what each call went through."""
     conversation = CONVERSATIONS[lang]
     stage = console_of(sys.stderr)
-    with service(conversation, is_live=live) as connection:
-        url = connection.get("base_url", "")
-        stage.print((conversation.live if live else conversation.offline).format(url=url), markup=False)
+    with service_of(conversation, is_live=live) as service:
+        stage.print((conversation.live if live else conversation.offline).format(url=service.base_url), markup=False)
         scenes = [scene for scene in SCENES if not (live and scene.is_cut)]
-        results = play(scenes, conversation, connection, stage)
+        results = play(scenes, conversation, service, stage)
     code = next((result.code for result in results if not result.is_expected), Exit.OK)
     rows = [result.row(conversation) for result in results]
     cells = [{name: conversation.word(value) for name, value in row.items()} for row in rows]
@@ -58,34 +59,30 @@ def command(*, live: bool, lang: str, output: str) -> None:
     click.get_current_context().exit(code)
 
 
-@contextmanager
-def service(conversation: Conversation, *, is_live: bool) -> Iterator[Mapping[str, Any]]:
-    """Give the arguments that connect a client to the service, or to an emulator that knows the conversation."""
-    if is_live:
-        if not read_settings()["api_key"]:
-            raise ConfigurationError(conversation.keyless)
-        make(Client).close()  # what keeps a client from being made is told once, and not by every scene
-        yield {}
-        return
-    # The calls stay on loopback; a proxy would not find it, and a SOCKS one would not even let the client start.
-    os.environ["no_proxy"] = "*"
-    with emulator_of(conversation) as emulator:
-        yield {"base_url": emulator.url, "api_key": "emulator"}
+def service_of(conversation: Conversation, *, is_live: bool) -> AbstractContextManager[Service]:
+    """Choose whom to ask: the service, or an emulator that knows the conversation."""
+    if not is_live:
+        return emulated(**script_of(conversation))
+    if not read_settings()["api_key"]:
+        raise ConfigurationError(conversation.keyless)
+    service = Service()
+    service.client(Client).close()  # what keeps a client from being made is told once, and not by every scene
+    return nullcontext(service)
 
 
-def emulator_of(conversation: Conversation) -> Emulator:
-    """Make an emulator that knows the conversation, ready to answer at once but at the pace of a model."""
+def script_of(conversation: Conversation) -> dict[str, Any]:
+    """Make of an emulator one that knows the conversation, ready to answer at once but at the pace of a model."""
     vocabulary = choose_vocabulary()
     vocabulary.load()
-    return Emulator(
-        replies=[Reply(content=turn.answer, reasoning=turn.reasoning) for turn in conversation.turns],
+    return {
+        "replies": [Reply(content=turn.answer, reasoning=turn.reasoning) for turn in conversation.turns],
         # A clean end without a finish reason: the cut that bare openai takes for a complete answer.
-        faults=[Fault.cut_by_eof(after_events=30) if scene.is_cut else None for scene in SCENES],
-        vocabulary=vocabulary,
-        prefill_tokens_per_s=2000,
-        tokens_per_s=150,
-        cache_delay_s=0,
-    )
+        "faults": [Fault.cut_by_eof(after_events=30) if scene.is_cut else None for scene in SCENES],
+        "vocabulary": vocabulary,
+        "prefill_tokens_per_s": 2000,
+        "tokens_per_s": 150,
+        "cache_delay_s": 0,
+    }
 
 
 @dataclass(kw_only=True)
@@ -127,14 +124,7 @@ class Result:
         }
 
 
-def milliseconds(seconds: float | None) -> int | None:
-    """Round *seconds* to whole milliseconds."""
-    return None if seconds is None else round(seconds * 1000)
-
-
-def play(
-    scenes: Sequence[Scene], conversation: Conversation, connection: Mapping[str, Any], stage: Console
-) -> list[Result]:
+def play(scenes: Sequence[Scene], conversation: Conversation, service: Service, stage: Console) -> list[Result]:
     """Make the call of each scene; each answer becomes part of the next call's conversation."""
     messages: list[dict[str, Any]] = [{"role": "system", "content": conversation.system}]
     results = []
@@ -143,15 +133,15 @@ def play(
         title = conversation.title.format(call=conversation.name(scene), client=conversation.word(scene.client))
         stage.print(f"\n{title}", style="bold", markup=False)
         stage.print(f"> {turn.question}", style="cyan", markup=False)
-        result = call(scene, messages, connection, stage)
+        result = call(scene, messages, service, stage)
         messages.append(result.message)
         results.append(result)
         if result.error is not None:
-            tell_error(result.error, conversation, connection, stage)
+            tell_error(result.error, conversation, service, stage)
     return results
 
 
-def call(scene: Scene, messages: list[dict[str, Any]], connection: Mapping[str, Any], stage: Console) -> Result:
+def call(scene: Scene, messages: list[dict[str, Any]], service: Service, stage: Console) -> Result:
     """Make one call and show its answer."""
     thinking = {"type": "enabled" if scene.is_thinking else "disabled"}
     request = {
@@ -163,18 +153,18 @@ def call(scene: Scene, messages: list[dict[str, Any]], connection: Mapping[str, 
     result = Result(scene=scene)
     try:
         if scene.is_async:
-            asyncio.run(ask_async(request, connection, result, stage))
+            asyncio.run(ask_async(request, service, result, stage))
         else:
-            ask(request, connection, result, stage)
+            ask(request, service, result, stage)
     except openai.OpenAIError as error:
         result.error = error
     stage.print()
     return result
 
 
-def ask(request: dict[str, Any], connection: Mapping[str, Any], result: Result, stage: Console) -> None:
+def ask(request: dict[str, Any], service: Service, result: Result, stage: Console) -> None:
     """Ask with `Client`."""
-    with make(Client, **connection) as client:
+    with service.client(Client) as client:
         result.answer = answer = client.chat.completions.create(**request)
         if not request["stream"]:
             tell(answer.choices[0].message, result, stage)
@@ -184,9 +174,9 @@ def ask(request: dict[str, Any], connection: Mapping[str, Any], result: Result, 
                 tell(choice.delta, result, stage)
 
 
-async def ask_async(request: dict[str, Any], connection: Mapping[str, Any], result: Result, stage: Console) -> None:
+async def ask_async(request: dict[str, Any], service: Service, result: Result, stage: Console) -> None:
     """Ask with `AsyncClient`."""
-    async with make(AsyncClient, **connection) as client:
+    async with service.client(AsyncClient) as client:
         result.answer = answer = await client.chat.completions.create(**request)
         if not request["stream"]:
             tell(answer.choices[0].message, result, stage)
@@ -206,13 +196,11 @@ def tell(part: Any, result: Result, stage: Console) -> None:
             result.message[name] = result.message.get(name, "") + text
 
 
-def tell_error(
-    error: openai.OpenAIError, conversation: Conversation, connection: Mapping[str, Any], stage: Console
-) -> None:
+def tell_error(error: openai.OpenAIError, conversation: Conversation, service: Service, stage: Console) -> None:
     """Show how a call failed, and what had arrived of its answer."""
-    told = f"{type(error).__name__}: {redact(str(error))}"
+    told = error_line(error)
     if is_connection_error(error):
-        with make(Client, **connection) as client:
+        with service.client(Client) as client:
             told = unreachable(error, client, Say(conversation.lang))
     stage.print(told, style="yellow", markup=False)
     if isinstance(error, StreamInterruptedError):

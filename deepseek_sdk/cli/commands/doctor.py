@@ -11,9 +11,9 @@ from rich.text import Text
 
 from deepseek_sdk._validate import check_base_url
 from deepseek_sdk.cli._account import base_url_option
-from deepseek_sdk.cli._checks.finding import found_by, skipped, softened
-from deepseek_sdk.cli._checks.machine import check_engine, check_extras, check_python, check_versions
-from deepseek_sdk.cli._checks.network import (
+from deepseek_sdk.cli._doctor.finding import found_by, skipped, softened
+from deepseek_sdk.cli._doctor.machine import check_engine, check_extras, check_python, check_versions
+from deepseek_sdk.cli._doctor.network import (
     judge_balance,
     judge_clock,
     judge_endpoint,
@@ -21,10 +21,10 @@ from deepseek_sdk.cli._checks.network import (
     judge_proxy,
     judge_tls,
 )
-from deepseek_sdk.cli._checks.own import check_backend, check_settings, judge_key
-from deepseek_sdk.cli._checks.probe import probe
-from deepseek_sdk.cli._checks.store import check_store
-from deepseek_sdk.cli._exits import Exit, redact
+from deepseek_sdk.cli._doctor.settings import check_backend, check_settings, judge_key
+from deepseek_sdk.cli._doctor.store import check_store
+from deepseek_sdk.cli._doctor.visit import visit_endpoint
+from deepseek_sdk.cli._exits import Exit, hide_keys
 from deepseek_sdk.cli._language import Say, language_option
 from deepseek_sdk.cli._numbers import Numbers
 from deepseek_sdk.cli._output import output_option, show
@@ -34,10 +34,13 @@ from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
-    from deepseek_sdk.cli._checks.finding import Finding
-    from deepseek_sdk.cli._checks.probe import Probe
+    from deepseek_sdk.cli._doctor.finding import Finding
+    from deepseek_sdk.cli._doctor.visit import Visit
     from deepseek_sdk.config import Settings
+
+    Check: TypeAlias = tuple[str, Callable[[], Finding | list[Finding]]]
 
 __all__ = ["command"]
 
@@ -71,7 +74,7 @@ def command(*, offline: bool, base_url: str | None, timeout: float, lang: str, o
     settings = read_settings(**({} if base_url is None else {"base_url": base_url}))
     with console_of(sys.stderr).status(say(en="checking", zh="检查中")):
         visit = visit_of(settings, timeout_s=timeout, is_offline=offline)
-        findings = [finding for check in checks(settings, visit, say) for finding in check()]
+        findings = [one for name, run in checks(settings, visit, say) for one in found_by(name, run, say)]
     if settings["backend"]:
         findings = [softened(finding, say) for finding in findings]
     rows = [finding.row(partial(hidden, key=settings["api_key"])) for finding in findings]
@@ -85,7 +88,7 @@ def command(*, offline: bool, base_url: str | None, timeout: float, lang: str, o
     click.get_current_context().exit(Exit.CHECK if has_failed else Exit.OK)
 
 
-def visit_of(settings: Settings, *, timeout_s: float, is_offline: bool) -> Probe | None:
+def visit_of(settings: Settings, *, timeout_s: float, is_offline: bool) -> Visit | None:
     """Visit the endpoint, unless the key may not be sent there, or nothing is asked there."""
     if is_idle(settings):
         return None
@@ -93,7 +96,7 @@ def visit_of(settings: Settings, *, timeout_s: float, is_offline: bool) -> Probe
         url = settings.trusted_base_url(has_own_key=False)
     except ConfigurationError:
         return None
-    return probe(url, settings["api_key"], timeout_s=timeout_s, is_offline=is_offline)
+    return visit_endpoint(url, settings["api_key"], timeout_s=timeout_s, is_offline=is_offline)
 
 
 def is_idle(settings: Settings) -> bool:
@@ -102,49 +105,50 @@ def is_idle(settings: Settings) -> bool:
     return bool(settings["backend"]) and not settings["api_key"] and not is_named
 
 
-def checks(settings: Settings, visit: Probe | None, say: Say) -> list[Callable[[], list[Finding]]]:
-    """List the checks, in the order of their lines."""
-    judges: dict[str, Callable[[Probe], Finding]] = {
-        "proxy": partial(judge_proxy, say=say),
-        "endpoint": partial(judge_endpoint, say=say),
-        "tls": partial(judge_tls, say=say),
-        "clock": partial(judge_clock, say=say),
-        "balance": partial(judge_balance, say=say),
-        "models": partial(judge_models, model=settings["model"], say=say),
-    }
-    before: dict[str, Callable[[], Finding | list[Finding]]] = {
-        "python": partial(check_python, say),
-        "versions": partial(check_versions, say),
-        "settings": partial(check_settings, settings, say),
-        **({"backend": partial(check_backend, settings, say)} if settings["backend"] else {}),
-        "key": partial(judge_key, settings, visit.status if visit else None, say),
-    }
-    after: dict[str, Callable[[], Finding | list[Finding]]] = {
-        "extras": partial(check_extras, say),
-        "store": partial(check_store, say),
-        "engine": partial(check_engine, say),
-    }
-    unasked = say(en="not asked: see settings", zh="未访问：见 settings 一项")
+def checks(settings: Settings, visit: Visit | None, say: Say) -> tuple[Check, ...]:
+    """List the checks, each with its name, in the order of their lines."""
+
+    def over(name: str, judge: Callable[[Visit, Say], Finding]) -> Check:
+        return name, partial(judged, name, judge, visit, unasked(settings, say), say)
+
+    return (
+        ("python", partial(check_python, say)),
+        ("versions", partial(check_versions, say)),
+        ("settings", partial(check_settings, settings, say)),
+        ("backend", partial(check_backend, settings, say)),
+        ("key", partial(judge_key, settings, visit.status if visit else None, say)),
+        over("proxy", judge_proxy),
+        over("endpoint", judge_endpoint),
+        over("tls", judge_tls),
+        over("clock", judge_clock),
+        over("balance", judge_balance),
+        over("models", partial(judge_models, model=settings["model"])),
+        ("extras", partial(check_extras, say)),
+        ("store", partial(check_store, say)),
+        ("engine", partial(check_engine, say)),
+    )
+
+
+def unasked(settings: Settings, say: Say) -> str:
+    """Say why there was no visit."""
     if is_idle(settings):
-        unasked = say(en="not asked: the backend answers", zh="未访问：由后端作答")
-    visited = {name: partial(judged, name, judge, visit, unasked, say) for name, judge in judges.items()}
-    runs: dict[str, Callable[[], Finding | list[Finding]]] = {**before, **visited, **after}
-    return [partial(found_by, name, run, say) for name, run in runs.items()]
+        return say(en="not asked: the backend answers", zh="未访问：由后端作答")
+    return say(en="not asked: see settings", zh="未访问：见 settings 一项")
 
 
-def judged(name: str, judge: Callable[[Probe], Finding], visit: Probe | None, unasked: str, say: Say) -> Finding:
-    """Judge a visit, where there was one; *unasked* says why there was none."""
+def judged(name: str, judge: Callable[[Visit, Say], Finding], visit: Visit | None, absence: str, say: Say) -> Finding:
+    """Judge a visit, where there was one; *absence* says why there was none."""
     if visit is None:
-        return skipped(name, unasked)
+        return skipped(name, absence)
     if visit.is_offline and name != "proxy":
         return skipped(name, say(en="not asked: --offline", zh="未访问：--offline"))
-    return judge(visit)
+    return judge(visit, say)
 
 
 def hidden(text: str, *, key: str | None) -> str:
     """Take out of *text* whatever may not be shown."""
     is_findable = key is not None and len(key) >= _SHORTEST_FOUND
-    return redact(text.replace(key, "sk-…") if key and is_findable else text)
+    return hide_keys(text.replace(key, "sk-…") if key and is_findable else text)
 
 
 def in_words(row: Mapping[str, Any], say: Say) -> dict[str, Any]:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import click
 
-from deepseek_sdk.cli._account import MODELS_PATH, ask, base_url_option, models_of
-from deepseek_sdk.cli._exits import redact
+from deepseek_sdk.cli._account import MODELS_PATH, base_url_option, fetch, models_of
 from deepseek_sdk.cli._language import Say, language_option
 from deepseek_sdk.cli._output import output_option, show
 
@@ -19,10 +18,6 @@ __all__ = ["command"]
 def command(*, base_url: str | None, lang: str, output: str) -> None:
     """List the models that the endpoint serves."""
     say = Say(lang)
-    body = ask(base_url, MODELS_PATH, say)
-    models = models_of(body)
-    if models is None:
-        text = say(en="the endpoint answered, but not with models: {}", zh="服务有应答，但内容不是模型列表：{}")
-        raise click.ClickException(redact(text.format(repr(body)[:100])))
+    models = fetch(base_url, MODELS_PATH, say, read=models_of, what=say(en="models", zh="模型列表"))
     rows = [{"id": model.get("id"), "owned_by": model.get("owned_by")} for model in models]
     show(rows, output=output, headings={"id": say(en="model", zh="模型"), "owned_by": say(en="owner", zh="所有者")})

@@ -26,7 +26,7 @@ from deepseek_sdk.cli._exits import redact_url
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["Answer", "Probe", "Proxies", "issuer_of", "probe"]
+__all__ = ["HttpAnswer", "Proxies", "Visit", "issuer_of", "visit_endpoint"]
 
 _PROXY_VARIABLES = ("http_proxy", "https_proxy", "all_proxy", "no_proxy")
 
@@ -48,7 +48,7 @@ class Proxies:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
+class HttpAnswer:
     """
     What the endpoint said to one request.
 
@@ -74,7 +74,7 @@ class Answer:
 
 
 @dataclass(slots=True, kw_only=True)
-class Probe:
+class Visit:
     """
     What one visit to the endpoint brought; what was not reached is None.
 
@@ -101,8 +101,8 @@ class Probe:
     connect_ms: int | None = None
     reach_error: Exception | None = None
     issuer: str | None = None
-    models: Answer | None = None
-    balance: Answer | None = None
+    models: HttpAnswer | None = None
+    balance: HttpAnswer | None = None
 
     @property
     def is_tls(self) -> bool:
@@ -115,7 +115,7 @@ class Probe:
         return self.models.status if self.models else None
 
 
-def probe(url: str, api_key: str | None, *, timeout_s: float, is_offline: bool) -> Probe:
+def visit_endpoint(url: str, api_key: str | None, *, timeout_s: float, is_offline: bool) -> Visit:
     """
     Visit the endpoint.
 
@@ -128,29 +128,29 @@ def probe(url: str, api_key: str | None, *, timeout_s: float, is_offline: bool) 
     Returns:
         What came of it.
     """
-    found = Probe(url=url, timeout_s=timeout_s, is_offline=is_offline)
+    visit = Visit(url=url, timeout_s=timeout_s, is_offline=is_offline)
     try:
         # Without a key the endpoint still says what it thinks of that.
         client = Client(base_url=url, api_key=api_key or "none", timeout=timeout_s, max_retries=0, backend=None)
     except Exception as error:  # noqa: BLE001  whatever keeps a client from being made is a finding
-        found.proxies = Proxies(variables=_variables(), problem=error)
-        return found
+        visit.proxies = Proxies(variables=_variables(), problem=error)
+        return visit
     with client:
-        found.proxies = Proxies(variables=_variables(), used=used_proxy(client))
+        visit.proxies = Proxies(variables=_variables(), used=used_proxy(client))
         if not is_offline:
-            _visit(client, found)
-    return found
+            _ask_all(client, visit)
+    return visit
 
 
-def _visit(client: Client, found: Probe) -> None:
-    _reach(found)
-    if found.reach_error is not None:
+def _ask_all(client: Client, visit: Visit) -> None:
+    _reach(visit)
+    if visit.reach_error is not None:
         return
-    found.models = _ask(client, MODELS_PATH)
-    if verify_error(found.models.error) is not None and found.proxies.used is None:
-        found.issuer = _presented_issuer(found)
-    if found.models.status is not None and found.models.status < HTTPStatus.BAD_REQUEST:
-        found.balance = _ask(client, BALANCE_PATH)
+    visit.models = _ask(client, MODELS_PATH)
+    if verify_error(visit.models.error) is not None and visit.proxies.used is None:
+        visit.issuer = _presented_issuer(visit)
+    if visit.models.status is not None and visit.models.status < HTTPStatus.BAD_REQUEST:
+        visit.balance = _ask(client, BALANCE_PATH)
 
 
 def _variables() -> tuple[str, ...]:
@@ -158,18 +158,18 @@ def _variables() -> tuple[str, ...]:
     return tuple(f"{name}={redact_url(os.environ[name])}" for name in names)
 
 
-def _reach(found: Probe) -> None:
+def _reach(visit: Visit) -> None:
     """Resolve a name and connect: the proxy's where there is one, the endpoint's otherwise."""
-    host, port = _address(found.proxies.used or found.url)
+    host, port = _address(visit.proxies.used or visit.url)
     try:
         started = time.monotonic()
-        found.addresses = _resolve(host, port, found.timeout_s)
-        found.resolve_ms = _milliseconds(started)
+        visit.addresses = _resolve(host, port, visit.timeout_s)
+        visit.resolve_ms = _milliseconds(started)
         started = time.monotonic()
-        _connect(found.addresses, port, found.timeout_s)
-        found.connect_ms = _milliseconds(started)
+        _connect(visit.addresses, port, visit.timeout_s)
+        visit.connect_ms = _milliseconds(started)
     except OSError as error:
-        found.reach_error = error
+        visit.reach_error = error
 
 
 def _address(url: str) -> tuple[str, int]:
@@ -215,7 +215,7 @@ def _connect(addresses: Sequence[str], port: int, timeout_s: float) -> None:
             return
 
 
-def _ask(client: Client, path: str) -> Answer:
+def _ask(client: Client, path: str) -> HttpAnswer:
     security: dict[str, Any] = {}
     http: Any = client._client  # noqa: SLF001  openai offers no other way to its HTTP client
     # A connection that the server closes after its answer can tell nothing afterwards.
@@ -231,7 +231,7 @@ def _ask(client: Client, path: str) -> Answer:
         error = failure
     elapsed_ms = _milliseconds(started)
     if response is None:
-        return Answer(elapsed_ms=elapsed_ms, error=error)
+        return HttpAnswer(elapsed_ms=elapsed_ms, error=error)
     middle = (sent_at + time.time()) / 2
     return replace(_answer(response, middle=middle), elapsed_ms=elapsed_ms, error=error, **security)
 
@@ -243,11 +243,11 @@ def _security(response: Any) -> dict[str, Any]:
     return {"tls": secured.version(), "certificate": secured.getpeercert() or None} if secured else {}
 
 
-def _answer(response: Any, *, middle: float) -> Answer:
+def _answer(response: Any, *, middle: float) -> HttpAnswer:
     body = None
     with suppress(ValueError):
         body = response.json()
-    return Answer(
+    return HttpAnswer(
         status=response.status_code,
         content_type=response.headers.get("content-type", ""),
         skew_s=_skew(response.headers.get("date"), middle),
@@ -265,21 +265,21 @@ def _skew(date: str | None, middle: float) -> float | None:
         return None
 
 
-def _presented_issuer(found: Probe) -> str | None:
+def _presented_issuer(visit: Visit) -> str | None:
     """
     Tell who issued the certificate that was not trusted: it may be the company's proxy.
 
     `ssl` decodes only what it has verified, so for one handshake the certificate itself is what is trusted.
     """
-    host, port = _address(found.url)
+    host, port = _address(visit.url)
     with suppress(OSError, ValueError):
-        pem = ssl.get_server_certificate((host, port), timeout=found.timeout_s)
+        pem = ssl.get_server_certificate((host, port), timeout=visit.timeout_s)
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         context.check_hostname = False
         context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
         context.load_verify_locations(cadata=pem)
         with (
-            socket.create_connection((host, port), timeout=found.timeout_s) as plain,
+            socket.create_connection((host, port), timeout=visit.timeout_s) as plain,
             context.wrap_socket(plain) as secured,
         ):
             return issuer_of(secured.getpeercert() or {})

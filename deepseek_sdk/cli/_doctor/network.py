@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 import openai
 
 from deepseek_sdk.cli._account import models_of, money_of
-from deepseek_sdk.cli._checks.finding import failed, ok, skipped, warning
-from deepseek_sdk.cli._checks.probe import issuer_of
 from deepseek_sdk.cli._connection import causes, verify_error
+from deepseek_sdk.cli._doctor.finding import failed, ok, skipped, warning
+from deepseek_sdk.cli._doctor.visit import issuer_of
 from deepseek_sdk.cli._exits import redact_url
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from deepseek_sdk.cli._checks.finding import Finding
-    from deepseek_sdk.cli._checks.probe import Answer, Probe
+    from deepseek_sdk.cli._doctor.finding import Finding
+    from deepseek_sdk.cli._doctor.visit import HttpAnswer, Visit
     from deepseek_sdk.cli._language import Say
 
 __all__ = ["judge_balance", "judge_clock", "judge_endpoint", "judge_models", "judge_proxy", "judge_tls"]
@@ -34,9 +34,9 @@ _OTHER_NAME = (62, 64)  # of a host, of an address
 _NO_ROOT = (18, 19, 20, 21)
 
 
-def judge_proxy(probe: Probe, say: Say) -> Finding:
+def judge_proxy(visit: Visit, say: Say) -> Finding:
     """Say which proxy is used for the endpoint, if any."""
-    proxies = probe.proxies
+    proxies = visit.proxies
     variables = ", ".join(proxies.variables) or say(en="no variable is set", zh="未设置相关环境变量")
     if proxies.problem is not None:
         return _judge_no_client(proxies.problem, variables, say)
@@ -69,30 +69,30 @@ def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def judge_endpoint(probe: Probe, say: Say) -> Finding:
+def judge_endpoint(visit: Visit, say: Say) -> Finding:
     """Say whether the endpoint answers, and how fast."""
-    url = redact_url(probe.url)
-    if probe.proxies.problem is not None:
+    url = redact_url(visit.url)
+    if visit.proxies.problem is not None:
         return skipped("endpoint", say(en="not asked: no client can be made", zh="未访问：无法创建客户端"))
-    if probe.reach_error is not None:
-        return _judge_unreachable(probe, probe.reach_error, say)
-    answer = probe.models
+    if visit.reach_error is not None:
+        return _judge_unreachable(visit, visit.reach_error, say)
+    answer = visit.models
     steps = say(en="{}: name {} ms, TCP {} ms", zh="{}：域名解析 {} 毫秒，TCP {} 毫秒")
-    if probe.proxies.used:
+    if visit.proxies.used:
         # The endpoint's own name is the proxy's to resolve.
         steps = say(
             en="{}: name of the proxy {} ms, TCP to it {} ms", zh="{}：代理的域名解析 {} 毫秒，与代理的 TCP {} 毫秒"
         )
-    steps = steps.format(url, probe.resolve_ms, probe.connect_ms)
+    steps = steps.format(url, visit.resolve_ms, visit.connect_ms)
     if answer is None or answer.status is None:
-        return _judge_no_answer(probe, answer, steps, say)
+        return _judge_no_answer(visit, answer, steps, say)
     detail = say(en="{}, HTTP {} {} ms", zh="{}，HTTP {} {} 毫秒").format(steps, answer.status, answer.elapsed_ms)
     return _judge_status(answer, answer.status, detail, say)
 
 
-def _judge_unreachable(probe: Probe, error: Exception, say: Say) -> Finding:
-    target = probe.proxies.used or redact_url(probe.url)
-    if probe.resolve_ms is None:
+def _judge_unreachable(visit: Visit, error: Exception, say: Say) -> Finding:
+    target = visit.proxies.used or redact_url(visit.url)
+    if visit.resolve_ms is None:
         detail = say(en="{}: the name cannot be resolved: {}", zh="{}：域名无法解析：{}").format(target, error)
         advice = say(en="Check the address, the network and its DNS.", zh="请检查地址、网络和 DNS。")
     else:
@@ -101,22 +101,22 @@ def _judge_unreachable(probe: Probe, error: Exception, say: Say) -> Finding:
             en="Check the address and the network; behind a firewall, set HTTPS_PROXY.",
             zh="请检查地址和网络；如果在防火墙后面，请设置 HTTPS_PROXY。",
         )
-    if probe.proxies.used:
+    if visit.proxies.used:
         detail = say(en="the proxy {}", zh="代理 {}").format(detail)
         advice = say(
             en="Correct the proxy ({}), or name the endpoint's host in NO_PROXY.",
             zh="请改正代理（{}），或把服务的域名加入 NO_PROXY。",
-        ).format(", ".join(probe.proxies.variables))
+        ).format(", ".join(visit.proxies.variables))
     return failed("endpoint", detail, advice)
 
 
-def _judge_no_answer(probe: Probe, answer: Answer | None, steps: str, say: Say) -> Finding:
+def _judge_no_answer(visit: Visit, answer: HttpAnswer | None, steps: str, say: Say) -> Finding:
     error = answer.error if answer else None
     if verify_error(error) is not None:
         text = say(en="{}, but the certificate is not trusted", zh="{}，但证书不受信任")
         return failed("endpoint", text.format(steps), say(en="See tls.", zh="见 tls 一项。"))
     if isinstance(error, openai.APITimeoutError):
-        text = say(en="{}, but no answer within {:g} s", zh="{}，但 {:g} 秒内没有应答").format(steps, probe.timeout_s)
+        text = say(en="{}, but no answer within {:g} s", zh="{}，但 {:g} 秒内没有应答").format(steps, visit.timeout_s)
         advice = say(en="Try again, or give more time: --timeout 30.", zh="请重试，或放宽时限：--timeout 30。")
         return failed("endpoint", text, advice)
     reason = causes(error)[-1] if error else "?"
@@ -128,7 +128,7 @@ def _judge_no_answer(probe: Probe, answer: Answer | None, steps: str, say: Say) 
     return failed("endpoint", text, advice)
 
 
-def _judge_status(answer: Answer, status: int, detail: str, say: Say) -> Finding:
+def _judge_status(answer: HttpAnswer, status: int, detail: str, say: Say) -> Finding:
     if "text/html" in answer.content_type and status != HTTPStatus.UNAUTHORIZED:
         text = say(en="{}, a web page", zh="{}，返回的是网页")
         advice = say(
@@ -151,39 +151,39 @@ def _judge_status(answer: Answer, status: int, detail: str, say: Say) -> Finding
     return ok("endpoint", detail)
 
 
-def judge_tls(probe: Probe, say: Say, *, now: float | None = None) -> Finding:
+def judge_tls(visit: Visit, say: Say, *, now: float | None = None) -> Finding:
     """
     Say whether the connection is private, and with whom.
 
     Args:
-        probe: The visit.
+        visit: What the endpoint said.
         say: Chooses the language.
         now: The time since 1970, in seconds; None for this moment's.
 
     Returns:
         What was found.
     """
-    if not probe.is_tls:
-        return _judge_plain(probe, say)
-    answer = probe.models
+    if not visit.is_tls:
+        return _judge_plain(visit, say)
+    answer = visit.models
     if answer is None or (answer.tls is None and verify_error(answer.error) is None):
         return skipped("tls", say(en="there was no connection to look at", zh="没有可供检查的连接"))
     if error := verify_error(answer.error):
-        return _judge_distrust(error, probe.issuer, say)
+        return _judge_distrust(error, visit.issuer, say)
     if answer.certificate is None:
         return ok("tls", f"{answer.tls}, {ssl.OPENSSL_VERSION}")
     return _judge_certificate(answer, answer.certificate, time.time() if now is None else now, say)
 
 
-def _judge_plain(probe: Probe, say: Say) -> Finding:
-    host = probe.url.partition("//")[2]
+def _judge_plain(visit: Visit, say: Say) -> Finding:
+    host = visit.url.partition("//")[2]
     if host.startswith(("127.", "localhost", "[::1]")):
         return skipped("tls", say(en="plain HTTP on this machine", zh="本机上的 HTTP，无需 TLS"))
     detail = say(en="plain HTTP: the key and all texts travel readable", zh="未加密的 HTTP：key 和全部内容都是明文传输")
     return warning("tls", detail, say(en="Use https:// in the base URL.", zh="请在 base URL 中使用 https://。"))
 
 
-def _judge_certificate(answer: Answer, certificate: Mapping[str, Any], now: float, say: Say) -> Finding:
+def _judge_certificate(answer: HttpAnswer, certificate: Mapping[str, Any], now: float, say: Say) -> Finding:
     days = int((ssl.cert_time_to_seconds(str(certificate["notAfter"])) - now) // _DAY_S)
     text = say(en="{}, certificate issued by {}, {} days left", zh="{}，证书签发者 {}，剩余 {} 天")
     detail = text.format(answer.tls, issuer_of(certificate), days)
@@ -219,9 +219,9 @@ def _judge_distrust(error: ssl.SSLCertVerificationError, issuer: str | None, say
     return failed("tls", detail, advice)
 
 
-def judge_clock(probe: Probe, say: Say) -> Finding:
+def judge_clock(visit: Visit, say: Say) -> Finding:
     """Say how far the local clock is from the server's."""
-    skew = probe.models.skew_s if probe.models else None
+    skew = visit.models.skew_s if visit.models else None
     if skew is None:
         return skipped("clock", say(en="the endpoint did not say what time it is", zh="服务没有返回时间"))
     if abs(skew) > _LARGEST_SKEW_S:
@@ -235,11 +235,11 @@ def judge_clock(probe: Probe, say: Say) -> Finding:
     )
 
 
-def judge_balance(probe: Probe, say: Say) -> Finding:
+def judge_balance(visit: Visit, say: Say) -> Finding:
     """Say what is left on the account."""
-    if probe.status == HTTPStatus.PAYMENT_REQUIRED:
+    if visit.status == HTTPStatus.PAYMENT_REQUIRED:
         return _judge_poor(say(en="the endpoint wants money (HTTP 402)", zh="服务返回余额不足（HTTP 402）"), say)
-    answer = probe.balance
+    answer = visit.balance
     if answer is None:
         return skipped("balance", say(en="not asked", zh="未查询"))
     if answer.status == HTTPStatus.NOT_FOUND:
@@ -268,9 +268,9 @@ def _amount(text: object) -> Decimal:
         return Decimal(0)
 
 
-def judge_models(probe: Probe, model: str, say: Say) -> Finding:
+def judge_models(visit: Visit, say: Say, *, model: str) -> Finding:
     """Say what the endpoint serves, and whether *model*, the one of the settings, is among it."""
-    answer = probe.models
+    answer = visit.models
     if answer is None or answer.status is None or answer.error is not None:
         return skipped("models", say(en="not listed", zh="未列出"))
     names = [str(model.get("id")) for model in models_of(answer.body) or ()]

@@ -84,7 +84,7 @@ def found_by(check: str, run: Callable[[], Finding | list[Finding]], say: Say) -
 
     Args:
         check: Its name.
-        run: It.
+        run: The check.
         say: Chooses the language.
 
     Returns:

@@ -10,12 +10,15 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.cli._checks.finding import failed, ok, skipped, warning
-from deepseek_sdk.cli._checks.packages import extras, is_within, requirements, unmet
+from packaging.specifiers import SpecifierSet
+
+from deepseek_sdk.cli._doctor.finding import failed, ok, skipped, warning
+from deepseek_sdk.cli._doctor.packages import extras, requirements, unmet
 
 if TYPE_CHECKING:
-    from deepseek_sdk.cli._checks.finding import Finding
-    from deepseek_sdk.cli._checks.packages import Requirement
+    from packaging.requirements import Requirement
+
+    from deepseek_sdk.cli._doctor.finding import Finding
     from deepseek_sdk.cli._language import Say
 
 __all__ = [
@@ -59,7 +62,8 @@ def judge_python(version: str, wanted: str, *, is_wide: bool, say: Say) -> Findi
     """
     detail = f"{platform.python_implementation()} {version}, {64 if is_wide else 32}-bit"
     detail += f", {platform.system()} {platform.machine()}"
-    if not is_within(version, wanted):
+    # A build between two releases, such as 3.14.0+, has a version that is none of PEP 440.
+    if not SpecifierSet(wanted).contains(version.removesuffix("+"), prereleases=True):
         advice = say(en=f"Install Python {wanted}.", zh=f"请安装 Python {wanted}。")
         return failed("python", detail, advice)
     if not is_wide:
@@ -110,7 +114,7 @@ def judge_extra(name: str, wanted: list[Requirement], say: Say) -> Finding:
     Say whether an extra is installed.
 
     Args:
-        name: It.
+        name: The extra, such as "cli".
         wanted: What it requires on this platform.
         say: Chooses the language.
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
-from deepseek_sdk.cli._checks.finding import ok, warning
+from deepseek_sdk.cli._doctor.finding import ok, warning
 
 if TYPE_CHECKING:
-    from deepseek_sdk.cli._checks.finding import Finding
+    from deepseek_sdk.cli._doctor.finding import Finding
     from deepseek_sdk.cli._language import Say
 
 __all__ = ["Store", "check_store", "file_system_of", "is_remote", "judge_store"]
@@ -117,7 +117,7 @@ def file_system_of(path: Path, mounts: str) -> str | None:
     Find the kind of file system a path lies on.
 
     Args:
-        path: It.
+        path: The file or directory.
         mounts: The text of /proc/self/mounts.
 
     Returns:

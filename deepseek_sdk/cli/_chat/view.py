@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rich.console import Console
 
-__all__ = ["Channel", "MarkdownChannel", "ReasoningChannel", "Show", "SilentChannel", "TextChannel"]
+__all__ = ["AnswerView", "Channel", "MarkdownChannel", "ReasoningChannel", "SilentChannel", "TextChannel"]
 
 # Often enough to look like typing.
 _FRAME_S = 1 / 12
@@ -118,7 +118,7 @@ class _Drawing:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._tail = Tail()
-        self._has_news = False
+        self._news = ""
         self._lock = threading.Lock()
         options: Any = {"auto_refresh": False, "redirect_stdout": False, "redirect_stderr": False, "transient": True}
         self._live = Live(self._tail, console=console, vertical_overflow="visible", **options)
@@ -130,13 +130,13 @@ class _Drawing:
     def add(self, text: str) -> None:
         """Take the next piece."""
         with self._lock:
-            self._tail.text += text
-            self._has_news = True
+            self._news += text
 
     def finish(self) -> None:
         """Print what is left, and give the cursor back."""
         self._is_over.set()
         self._thread.join()
+        self._tail.text += self._take_news()
         finished, rest = split_blocks(f"{self._tail.text}\n")
         self._keep(*finished, rest.removesuffix("\n"))
         self._live.stop()
@@ -145,19 +145,24 @@ class _Drawing:
         pause_s = _FRAME_S
         while not self._is_over.wait(pause_s):
             started = time.perf_counter()
-            with self._lock:
-                if self._has_news:
-                    self._keep(*split_blocks(self._tail.text)[0])
-                    self._live.refresh()
-                self._has_news = False
+            if news := self._take_news():
+                self._tail.text += news
+                self._keep(*split_blocks(self._tail.text)[0])
+                self._live.refresh()
             pause_s = max(_FRAME_S, _IDLE_SHARE * (time.perf_counter() - started))
+
+    def _take_news(self) -> str:
+        # Drawing takes long, and is done without the lock: nobody who adds text waits for it.
+        with self._lock:
+            news, self._news = self._news, ""
+        return news
 
     def _keep(self, *blocks: str) -> None:
         for block in blocks:
             self._console.print(self._tail.take(block))
 
 
-class Show:
+class AnswerView:
     """
     Shows the reasoning and the answer of one turn.
 

@@ -4,9 +4,9 @@ What `doctor` looks at: a file for each group of checks, and what they share.
     finding         what a check found, and what becomes of a check that raises
     machine         Python, packages, extras, the local engine
     packages        the requirements in the metadata, and whether they are met
-    own             settings and the key
-    probe           one visit to the endpoint: facts, no opinions
-    network         opinions on these facts: proxy, endpoint, TLS, clock, key, balance, models
+    settings        settings, the backend and the key
+    visit           one visit to the endpoint: facts, no opinions
+    network         opinions on these facts: proxy, endpoint, TLS, clock, balance, models
     store           the directory where answers are kept
 """
 

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 from deepseek_sdk._settings import SETTINGS, strange_variables
 from deepseek_sdk._wire import host_and_path
 from deepseek_sdk.backends.base import load_backend
-from deepseek_sdk.cli._checks.finding import failed, ok, skipped, warning
+from deepseek_sdk.cli._doctor.finding import failed, ok, skipped, warning
 from deepseek_sdk.cli._language import origin_in_words
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from deepseek_sdk.cli._checks.finding import Finding
+    from deepseek_sdk.cli._doctor.finding import Finding
     from deepseek_sdk.cli._language import Say
     from deepseek_sdk.config import Settings
 
@@ -86,8 +86,12 @@ def _readable_keys(settings: Settings, say: Say) -> list[Finding]:
     ]
 
 
-def check_backend(settings: Settings, say: Say) -> Finding:
-    """Make the backend that answers in place of the endpoint, as a client does."""
+def check_backend(settings: Settings, say: Say) -> list[Finding]:
+    """Make the backend that answers in place of the endpoint, as a client does; without one there is no line."""
+    return [_judge_backend(settings, say)] if settings["backend"] else []
+
+
+def _judge_backend(settings: Settings, say: Say) -> Finding:
     name, origin = settings["backend"], origin_in_words(settings.origin("backend"), say)
     try:
         load_backend(name)
