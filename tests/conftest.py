@@ -25,6 +25,7 @@ import inspect
 import ipaddress
 import os
 import pkgutil
+import signal
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, TypeAlias
@@ -76,8 +77,11 @@ def _refuse_network(event: str, args: tuple[Any, ...]) -> None:
 
 
 def pytest_configure() -> None:
-    """Refuse the network by an audit hook, which sees sync and async code, in every thread."""
+    """Refuse the network by an audit hook, which sees sync and async code, in every thread; let Ctrl-C be Ctrl-C."""
     sys.addaudithook(_refuse_network)
+    # Shells let what they start in the background ignore it, and so would everything that tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="session")
