@@ -49,11 +49,14 @@ def test_a_stream_collected_on_its_thread() -> None:
             watchdog.remove(forgotten.pop())
 
     overdue, later = Stream(collect), Stream()
-    watchdog.add(overdue).until = time.monotonic()
+    watches = [watchdog.add(overdue), watchdog.add(later)]
+    watches[0].until = time.monotonic()
     assert overdue.is_shut()
 
-    watchdog.add(later).until = time.monotonic() + 0.05
+    watches[1].until = time.monotonic() + 0.05
     assert later.is_shut()
+    for watch in watches:
+        watchdog.remove(watch)
 
 
 def test_connections_that_others_use() -> None:
