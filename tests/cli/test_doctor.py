@@ -544,16 +544,16 @@ def test_no_line_advises_what_is_planned(monkeypatch: pytest.MonkeyPatch) -> Non
 
 BACKENDS = """
 [deepseek_sdk.backends]
-echo = made_up_backend:Echo
-broken = made_up_backend:missing
+echo = another_backend:Echo
+broken = another_backend:missing
 """
 
 
 @pytest.fixture
 def _backends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Install a package that registers backends."""
-    (tmp_path / "made_up_backend.py").write_text("class Echo:\n    __call__ = print\n", encoding="utf-8")
-    information = tmp_path / "made_up_backend-1.0.dist-info"
+    (tmp_path / "another_backend.py").write_text("class Echo:\n    __call__ = print\n", encoding="utf-8")
+    information = tmp_path / "another_backend-1.0.dist-info"
     information.mkdir()
     (information / "METADATA").write_text("Metadata-Version: 2.1\nName: made-up-backend\nVersion: 1.0\n")
     (information / "entry_points.txt").write_text(BACKENDS)
