@@ -97,14 +97,12 @@ class SyncUpstream:
         self._ahead: list[bytes | Exception | None] = []
         self._is_over = _is_read(response)
         self._chunks: Iterator[bytes] = iter(_body(response))
-        stream = None if self._is_over else response.extensions.get("network_stream")
+        stream = None if self._is_over else _own_stream(response)
         self._connection: Bounded | Watch
         if isinstance(stream, Bounded):
             self._connection = stream
         else:
-            # HTTP/2 has other calls on the same socket: it cannot be shut down for one of them.
-            is_ours = stream is not None and response.http_version == "HTTP/1.1"
-            self._connection = watchdog.add(stream) if is_ours else Bounded()
+            self._connection = Bounded() if stream is None else watchdog.add(stream)
 
     @classmethod
     def open(
@@ -251,9 +249,8 @@ class SyncUpstream:
 
     def _shut(self) -> None:
         self._connection.until = inf
-        stream = self.response.extensions.get("network_stream")
-        # HTTP/2 has other calls on the same socket.
-        if stream is not None and not self._is_over and self.response.http_version == "HTTP/1.1":
+        stream = _own_stream(self.response)
+        if stream is not None and not self._is_over:
             abort_socket(stream)
 
     def _next(self, until: float) -> bytes | None:
@@ -422,6 +419,11 @@ Upstream = SyncUpstream | AsyncUpstream
 
 def _is_over(until: float) -> bool:
     return time.monotonic() >= until - 0.005
+
+
+def _own_stream(response: Any) -> Any:
+    """Give the connection of a response that has it to itself: in HTTP/2 other calls are on the same socket."""
+    return None if response.http_version == "HTTP/2" else response.extensions.get("network_stream")
 
 
 def _is_read(response: Any) -> bool:

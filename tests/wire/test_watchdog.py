@@ -7,6 +7,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import httpx2
+import pytest
 
 from deepseek_sdk._wire.upstream import SyncUpstream
 from deepseek_sdk._wire.watchdog import Watchdog
@@ -59,16 +60,21 @@ def test_a_stream_collected_on_its_thread() -> None:
         watchdog.remove(watch)
 
 
-def test_connections_that_others_use() -> None:
-    """A connection of HTTP/2 carries other calls as well: it is not watched."""
+def response_of(version: bytes, stream: Stream) -> httpx2.Response:
+    """Make a response of one of the versions of HTTP."""
 
     class Body(httpx2.SyncByteStream):
         def __iter__(self) -> Any:
             return iter([b"one", b"two"])
 
+    extensions: dict[str, Any] = {"network_stream": stream, "http_version": version}
+    return httpx2.Response(200, stream=Body(), extensions=extensions)
+
+
+def test_connections_that_others_use() -> None:
+    """A connection of HTTP/2 carries other calls as well: it is not watched."""
     stream = Stream()
-    extensions: dict[str, Any] = {"network_stream": stream, "http_version": b"HTTP/2"}
-    response = httpx2.Response(200, stream=Body(), extensions=extensions)
+    response = response_of(b"HTTP/2", stream)
     watchdog = Watchdog()
     upstream = SyncUpstream(response, watchdog)
 
@@ -78,3 +84,16 @@ def test_connections_that_others_use() -> None:
     assert response.is_closed
     stream.near.close()
     assert stream.is_shut()
+
+
+@pytest.mark.parametrize("version", [b"HTTP/1.0", b"HTTP/1.1"])
+def test_connections_of_one_call(version: bytes) -> None:
+    """A connection that a response has to itself is watched, and shut down where the response is left."""
+    stream, watchdog = Stream(), Watchdog()
+    upstream = SyncUpstream(response_of(version, stream), watchdog)
+
+    assert 1 == len(watchdog._watches)
+    upstream.abort()
+    assert stream.is_shut()
+    watchdog.release_forgotten()
+    assert not watchdog._watches
