@@ -2,25 +2,55 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 # First and here: what is imported from deep inside of other imports takes longer, and openai is most of the whole.
 import openai as _openai  # noqa: F401
 
 from deepseek_sdk._call import CallOptions, options
+from deepseek_sdk._check import RouteCheck
 from deepseek_sdk._client import AsyncClient, Client
 from deepseek_sdk._clock import Deadlines
+from deepseek_sdk._health import Health, RouteHealth
 from deepseek_sdk._report import CallReport, Usage, report
 from deepseek_sdk._version import __version__
 from deepseek_sdk.errors import DeepSeekError
+from deepseek_sdk.resilience import BreakerPolicy, Breakers, LimiterPolicy, Limiters, RetryBudget, RetryPolicy
+from deepseek_sdk.routing import Route
+
+if TYPE_CHECKING:
+    from deepseek_sdk.backends.rules import Rule, RuleEngine
 
 __all__ = [
     "AsyncClient",
+    "BreakerPolicy",
+    "Breakers",
     "CallOptions",
     "CallReport",
     "Client",
     "Deadlines",
     "DeepSeekError",
+    "Health",
+    "LimiterPolicy",
+    "Limiters",
+    "RetryBudget",
+    "RetryPolicy",
+    "Route",
+    "RouteCheck",
+    "RouteHealth",
+    "Rule",
+    "RuleEngine",
     "Usage",
     "__version__",
     "options",
     "report",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the rule engine when it is asked for: few programs have one, and it is longer to load than most."""
+    if name in {"Rule", "RuleEngine"}:
+        from deepseek_sdk.backends import rules  # noqa: PLC0415
+
+        return getattr(rules, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

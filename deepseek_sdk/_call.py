@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._report import blame
 from deepseek_sdk.errors import ConfigurationError, redact
+from deepseek_sdk.routing.chain import Chain
+from deepseek_sdk.routing.route import Priority
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -17,11 +19,12 @@ if TYPE_CHECKING:
     from deepseek_sdk._clock import Limits
     from deepseek_sdk._io import IO
     from deepseek_sdk._record import Record
+    from deepseek_sdk.routing.target import Target
 
-__all__ = ["Call", "CallOptions", "Plain", "Priority", "current_options", "options"]
+__all__ = ["Call", "CallOptions", "OnEmpty", "Plain", "Priority", "current_options", "options"]
 
 Plain = Literal["auto", "stream", "direct"]
-Priority = Literal["realtime", "batch"]
+OnEmpty = Literal["error", "accept"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,20 +35,29 @@ class CallOptions:
         CallOptions(plain="direct")            read plain answers whole
         CallOptions(session_id="user-42")      the conversation the call belongs to
         CallOptions(priority="batch")          throughput before latency
+        CallOptions(routes=[Route("deepseek-v4-pro"), rules])     who may answer, instead of the client's routes
+        CallOptions(on_empty="accept")         an answer without a word is an answer
 
     Attributes:
         deadlines: The clocks; fields that are not given are inherited one by one.
         plain: How plain calls are read upstream.
         session_id: The conversation, or None.
         priority: What matters, or None.
+        routes: The routes, in the order in which they are asked.
+        on_empty: What a complete and empty answer is: an error, which is asked again, or an answer.
     """
 
     deadlines: Deadlines = field(default_factory=Deadlines)
     plain: Plain | Unset = UNSET
     session_id: str | Unset | None = UNSET
     priority: Priority | Unset | None = UNSET
+    routes: Any = UNSET
+    on_empty: OnEmpty | Unset = UNSET
 
     def __post_init__(self) -> None:
+        if not isinstance(self.routes, Chain | Unset):
+            object.__setattr__(self, "routes", Chain(self.routes))
+        _check_choice("on_empty", self.on_empty, get_args(OnEmpty))
         if not isinstance(self.deadlines, Deadlines):
             message = f"deadlines must be a Deadlines, not {self.deadlines!r}"
             raise ConfigurationError(message)
@@ -144,8 +156,11 @@ class Call:
         options: What the caller said besides.
         record: What happens to it.
         io: Time and concurrency in the caller's colour.
-        upstream: The endpoint to ask; what it can do is the backend's business.
+        upstream: The target to ask; what it can do is the backend's business.
         max_retries: How often the same route may be asked again.
+        targets: Every target that the call may be sent to, in order, *upstream* among them.
+        can_move_on: Another target may be asked after *upstream*.
+        can_move_on_to_route: One of these is a model's route, not a last resort.
     """
 
     body: dict[str, Any]
@@ -158,6 +173,9 @@ class Call:
     io: IO
     upstream: Any
     max_retries: int
+    targets: tuple[Target, ...] = ()
+    can_move_on: bool = False
+    can_move_on_to_route: bool = False
 
     @property
     def model(self) -> str:
@@ -184,8 +202,8 @@ class Call:
             error: What the caller gets.
         """
         blame(error, self.record)
-        key = getattr(getattr(self.upstream, "client", None), "api_key", "")
-        redact(error, key if isinstance(key, str) else "")
+        for target in self.targets:
+            redact(error, target.secret)
 
     def replace(self, **changes: Any) -> Call:
         """

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import openai
 from typing_extensions import override
 
+from deepseek_sdk._check import RouteCheck, checked_routes
 from deepseek_sdk._finish import finish
 from deepseek_sdk._report import attached
 from deepseek_sdk._shared import Shared
@@ -51,6 +52,15 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
             raise
         return attached(answer, call.record)
 
+    def check(self) -> list[RouteCheck]:
+        """
+        Ask every endpoint which models it serves.
+
+        Returns:
+            A result for the client's own endpoint and for each route; a route whose model is not served is named.
+        """
+        return finish(checked_routes(self._places(), _models_of))
+
     @override
     def close(self) -> None:
         """Close every connection and end what goes on in the background; the client cannot be used after that."""
@@ -88,6 +98,15 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
             raise
         return attached(answer, call.record)
 
+    async def check(self) -> list[RouteCheck]:
+        """
+        Ask every endpoint which models it serves.
+
+        Returns:
+            A result for the client's own endpoint and for each route; a route whose model is not served is named.
+        """
+        return await checked_routes(self._places(), _async_models_of)
+
     @override
     async def close(self) -> None:
         """
@@ -99,3 +118,11 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
         await super().close()
 
     aclose = close
+
+
+async def _models_of(client: openai.OpenAI) -> list[str]:
+    return [model.id for model in client.models.list()]
+
+
+async def _async_models_of(client: openai.AsyncOpenAI) -> list[str]:
+    return [model.id async for model in client.models.list()]

@@ -156,9 +156,10 @@ class Clock:
         stall: How long the answer may be silent, in seconds.
         total_at: The instant at which the whole call must be over.
         paused_at: The instant since which the caller, not the server, is waited for, or None.
+        away: How long the caller was waited for before that, in seconds.
     """
 
-    __slots__ = ("_is_answering", "_limits", "at", "paused_at", "stall", "total_at")
+    __slots__ = ("_is_answering", "_limits", "at", "away", "paused_at", "stall", "total_at")
 
     def __init__(self, limits: Limits, *, call_started: float, now: float) -> None:
         self._limits = limits
@@ -166,6 +167,7 @@ class Clock:
         self.total_at = call_started + limits.total
         self._is_answering = False
         self.paused_at: float | None = None
+        self.away = 0.0
         self.at = min(now + limits.first_token, self.total_at)
 
     def progress(self, now: float) -> None:
@@ -186,7 +188,9 @@ class Clock:
             now: When.
         """
         if self.paused_at is not None:
-            self.at = min(self.at + now - self.paused_at, self.total_at)
+            pause = now - self.paused_at
+            self.away += pause
+            self.at = min(self.at + pause, self.total_at)
             self.paused_at = None
 
     def expired(self) -> tuple[type[DeadlineError], float]:

@@ -10,26 +10,33 @@ import openai
 
 from deepseek_sdk._background import Background
 from deepseek_sdk._call import Call, CallOptions, current_options
-from deepseek_sdk._clock import UNSET, Limits, effective_limits, is_thinking
+from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk._headers import options_in
 from deepseek_sdk._io import IO, AsyncIO, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._record import Record
+from deepseek_sdk._targets import Sites
 from deepseek_sdk._validate import check_timeout, request_problem
-from deepseek_sdk._wire import Watchdog, stub_response, timeout_of
-from deepseek_sdk.backends.wire import Endpoint, StreamSupport, answer
+from deepseek_sdk._wire import Watchdog, stub_response
 from deepseek_sdk.errors import ConfigurationError, InvalidRequestError
+from deepseek_sdk.resilience.estimate import estimate_tokens
+from deepseek_sdk.routing.models import AUTO, DEFAULT_MODEL
+from deepseek_sdk.routing.target import aimed
 from deepseek_sdk.stages import default_stages
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from openai._models import FinalRequestOptions
 
     from deepseek_sdk._background import Ticket
     from deepseek_sdk._pipeline import Stage
+    from deepseek_sdk._reply import Reply
+    from deepseek_sdk._targets import Asked
     from deepseek_sdk.backends.base import Backend
+    from deepseek_sdk.resilience.policies import Policies
+    from deepseek_sdk.routing.target import Target
 
 __all__ = ["Family"]
 
@@ -41,39 +48,42 @@ class Family:
     """
     Shared by a client and every child that `with_options()` makes of it.
 
+    Args:
+        policies: What holds for every call.
+        stages: The pipeline, or None for the usual one.
+        backend: What answers in place of the client's endpoint, or None.
+        is_offline: The client has no endpoint of its own.
+
     Attributes:
-        proceed: The pipeline, the backend at its end.
-        has_backend: Calls are answered by something else than the client's endpoint.
+        policies: What holds for every call.
+        sites: What calls can be sent to.
+        proceed: The pipeline, the target at its end.
+        is_offline: No socket may be opened.
+        has_own: Calls may be answered by the client's own endpoint, or by a backend in its place.
+        has_endpoint: There is an endpoint to ask for what is no call, such as the list of models.
     """
 
-    def __init__(self, stages: Sequence[Stage] | None = None, backend: Backend | None = None) -> None:
+    def __init__(
+        self, policies: Policies, stages: Sequence[Stage] | None = None, *, backend: Backend | None, is_offline: bool
+    ) -> None:
         self._background = PerProcess(Background)
         self._watchdog = PerProcess(Watchdog)
-        self.has_backend = backend is not None
-        self.proceed = compose(default_stages() if stages is None else stages, backend or answer)
+        self.policies = policies
+        self.is_offline = is_offline
+        self.sites = Sites(backend)
+        self.has_own = backend is not None or not is_offline
+        self.has_endpoint = backend is None and not is_offline
+        self.proceed = compose(default_stages(policies) if stages is None else stages, ask)
 
-    def admit(
-        self,
-        client: openai.OpenAI | openai.AsyncOpenAI,
-        send: Callable[..., Any],
-        options: FinalRequestOptions,
-        *,
-        path: str,
-        is_stream: bool,
-        own: CallOptions,
-        support: StreamSupport,
-    ) -> Call:
+    def admit(self, asked: Asked, *, path: str, is_stream: bool, own: CallOptions) -> Call:
         """
         Make a call of a request.
 
         Args:
-            client: The client that was asked.
-            send: Its way of sending.
-            options: The request, as openai made it.
+            asked: The request.
             path: Which guarded surface it is for.
             is_stream: The caller asked for a stream.
             own: The client's own call options.
-            support: What the client's endpoint has refused.
 
         Returns:
             The call.
@@ -82,25 +92,39 @@ class Family:
             InvalidRequestError: No server could accept it.
         """
         self.release_forgotten()
+        client, options = asked.client, asked.options
         body = _body_of(options)
         headers = options.headers if isinstance(options.headers, dict) else {}
         _check(client, path, body, options)
         chosen = _chosen(client, headers, own)
-        is_direct = not is_stream and _reads_whole(chosen)
-        endpoint = Endpoint(name="default", client=client, send=send, options=options, support=support)
+        body, targets = self._plan(asked, body, chosen)
         session_id = None if chosen.session_id is UNSET else chosen.session_id
         return Call(
-            body=body,
             path=path,
             is_stream=is_stream,
-            is_direct=is_direct,
-            limits=_limits(client, options, body, chosen, is_direct=is_direct),
             options=chosen,
             record=Record(started=time.monotonic(), session_id=session_id),
             io=self._io(client),
-            upstream=endpoint,
             max_retries=options.get_max_retries(client.max_retries),
+            targets=targets,
+            **aimed(body, targets, 0, chosen, is_stream=is_stream),
         )
+
+    def _plan(
+        self, asked: Asked, body: dict[str, Any], chosen: CallOptions
+    ) -> tuple[dict[str, Any], tuple[Target, ...]]:
+        """Decide who is asked, in which order; the body says the model that the first of them is asked for."""
+        model = body.get("model")
+        model = model if isinstance(model, str) else ""
+        if isinstance(chosen.routes, Unset):
+            if model == AUTO and self.has_endpoint:
+                model, body = DEFAULT_MODEL, {**body, "model": DEFAULT_MODEL}
+            return body, (self.sites.own(asked, model),)
+        mode = None if isinstance(chosen.priority, Unset) else chosen.priority
+        tokens = estimate_tokens(body) if model == AUTO else 0
+        is_own_first, stops = chosen.routes.plan(model, has_own=self.has_own, mode=mode, tokens=tokens)
+        own = (self.sites.own(asked, model),) if is_own_first else ()
+        return body, (*own, *(self.sites.at(stop, asked) for stop in stops))
 
     async def close(self, client: openai.OpenAI | openai.AsyncOpenAI) -> None:
         """
@@ -123,6 +147,19 @@ class Family:
         background = self._background.get()
         is_sync = isinstance(client, openai.OpenAI)
         return SyncIO(background, self._watchdog.get()) if is_sync else AsyncIO(background)
+
+
+async def ask(call: Call) -> Reply:
+    """
+    Answer a call at the end of the pipeline: by what it is aimed at.
+
+    Args:
+        call: It.
+
+    Returns:
+        The answer in flight.
+    """
+    return await call.upstream.answer(call)  # type: ignore[no-any-return]
 
 
 async def _all_done(tickets: Sequence[Ticket], io: IO) -> None:
@@ -163,25 +200,3 @@ def _timeout_problem(timeout: object) -> tuple[str, str] | None:
     except ConfigurationError as error:
         return "timeout", str(error)
     return None
-
-
-def _reads_whole(options: CallOptions) -> bool:
-    """Decide how a plain answer is read: whole costs least, a stream is what clocks need."""
-    if options.plain in {"direct", "stream"}:
-        return options.plain == "direct"
-    return options.priority == "batch" or not options.deadlines.needs_stream
-
-
-def _limits(
-    client: openai.OpenAI | openai.AsyncOpenAI,
-    options: FinalRequestOptions,
-    body: Mapping[str, Any],
-    chosen: CallOptions,
-    *,
-    is_direct: bool,
-) -> Limits:
-    timeout = timeout_of(client, options)
-    read = getattr(timeout, "read", timeout)
-    return effective_limits(
-        chosen.deadlines, read_timeout=read, is_direct=is_direct, is_thinking=is_thinking(body), can_move_on=False
-    )

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
     from openai._models import FinalRequestOptions
 
-__all__ = ["options_in", "raw_mode", "without_own"]
+__all__ = ["options_in", "raw_mode", "without_credentials", "without_own"]
 
 _SESSION, _MODE, _BATCH = "x-session-id", "x-mode", "x-batch"
 _OWN = frozenset({_SESSION, _MODE, _BATCH, "x-deepseek-cache"})
+# What proves an identity to one endpoint is a secret to every other.
+_CREDENTIALS = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
 # openai's raw mode is asked for by a header: it is for the last response, not for the server's.
 _TAKEN_OFF = _OWN | {RAW_RESPONSE.lower()}
 
@@ -71,3 +73,16 @@ def without_own(defaults: Mapping[str, Any], headers: Mapping[str, Any]) -> dict
     """
     kept: dict[str, Any] = {name: value for name, value in headers.items() if name.lower() not in _TAKEN_OFF}
     return {**kept, **{name: Omit() for name in defaults if name.lower() in _OWN}}
+
+
+def without_credentials(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Take off what is meant for one endpoint alone.
+
+    Args:
+        headers: The call's headers.
+
+    Returns:
+        Those that may be sent to another endpoint.
+    """
+    return {name: value for name, value in headers.items() if name.lower() not in _CREDENTIALS}

@@ -179,10 +179,15 @@ class SyncIO:
 
 def _first_done(futures: tuple[Future[Any], ...], timeout: float | None) -> bool:
     """Wait until one of some futures is done; False where that took too long."""
-    done = threading.Event()
+    # Not an Event: the garbage collector may complete a future in the thread that is in the middle of waiting for it.
+    done: queue.SimpleQueue[Future[Any]] = queue.SimpleQueue()
     for future in futures:
-        future.add_done_callback(lambda _: done.set())
-    return done.wait(timeout)
+        future.add_done_callback(done.put)
+    try:
+        done.get(timeout=timeout)
+    except queue.Empty:
+        return False
+    return True
 
 
 class _ThreadRace(Generic[T]):

@@ -121,6 +121,7 @@ class Progress:
         "_choices",
         "_finished",
         "_lessons",
+        "_may_be_empty",
         "_normaliser",
         "_response",
         "_spoken",
@@ -136,7 +137,7 @@ class Progress:
         "usage",
     )
 
-    def __init__(self, response: Any, choices: int = 1) -> None:
+    def __init__(self, response: Any, choices: int = 1, *, may_be_empty: bool = False) -> None:
         self.has_moved = False
         self.has_token = False
         self.has_answer = False
@@ -146,6 +147,7 @@ class Progress:
         self.is_done = False
         self._response = response
         self._choices = choices
+        self._may_be_empty = may_be_empty
         self._unfinished: set[int] = set()
         self._finished: set[int] = set()
         self._normaliser: Normaliser | None = None
@@ -351,7 +353,7 @@ class Progress:
         if not index and ("message" not in choice or choice.get("finish_reason") not in _FINISHED):
             self._remember(message)
         # A completion that fills in the middle may well find nothing to fill in.
-        self._finish(index, choice.get("finish_reason"), may_be_empty="text" in choice)
+        self._finish(index, choice.get("finish_reason"), may_be_empty=self._may_be_empty or "text" in choice)
 
     def _remember(self, message: dict[str, Any]) -> None:
         for key in _CHANNELS:

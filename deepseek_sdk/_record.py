@@ -52,6 +52,18 @@ class Record:
     finish_reason: str | None = None
     headers: Mapping[str, str] | None = None
     answer_in_reasoning: bool = False
+    skipped: list[tuple[str, str]] = field(default_factory=list)
+    degradation: int = 0
+
+    def skip(self, route: str, reason: str) -> None:
+        """
+        Note that a route was not asked, though it was its turn.
+
+        Args:
+            route: It.
+            reason: Why, in one word.
+        """
+        self.skipped.append((route, reason))
 
     def begin(self, *, route: str, model: str, now: float) -> Attempt:
         """

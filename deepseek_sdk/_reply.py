@@ -120,12 +120,21 @@ class _Leg:
     A rescuer gets the leg that was open when it was added; what is added later belongs to the stages above it.
     """
 
-    __slots__ = ("hooks", "rescuer", "taps")
+    __slots__ = ("greeters", "hooks", "rescuer", "taps")
 
     def __init__(self) -> None:
         self.taps: list[Tap] = []
         self.hooks: list[Hook] = []
+        self.greeters: list[Callable[[], object]] = []
         self.rescuer: Rescuer | None = None
+
+    def greet(self) -> None:
+        greeters, self.greeters = self.greeters, []
+        for greet in greeters:
+            try:
+                greet()
+            except Exception:  # noqa: BLE001
+                _log.exception("a hook failed")
 
     def end(self, ending: Ending, error: BaseException | None) -> None:
         hooks, self.hooks = self.hooks, []
@@ -154,7 +163,7 @@ class Reply:
     def __init__(self, call: Call, source: Source, clock: Clock, attempt: Attempt) -> None:
         self.call = call
         self.source = source
-        self.progress = Progress(source.response, _choices(call))
+        self.progress = Progress(source.response, _choices(call), may_be_empty=call.options.on_empty == "accept")
         self.has_shown = False
         self.clock = clock
         if call.is_stream:
@@ -181,6 +190,15 @@ class Reply:
         """
         self._legs[-1].taps.append(tap)
         self._taps = self._all_taps()
+
+    def on_first_token(self, hook: Callable[[], object]) -> None:
+        """
+        Let something learn that the first content, reasoning or tool call has come.
+
+        Args:
+            hook: Called once, when it is read from the source; what it raises is logged.
+        """
+        self._legs[-1].greeters.append(hook)
 
     def on_end(self, hook: Hook) -> None:
         """
@@ -365,6 +383,9 @@ class Reply:
             self._failure = self._explain(DeadlineReached())
         if self.call.record.times.first_answer is None or self._attempt.first_token is None:
             self.call.record.note(self._attempt, progress, now)
+            if progress.has_token:
+                for leg in self._legs:
+                    leg.greet()
         if progress.is_done or (progress.has_ended and events and events[-1].is_whole):
             progress.is_done = self._is_finishing = True
 

@@ -96,6 +96,8 @@ class CallReport:
         repairs: What was mended on the way, a line each.
         possibly_billed_attempts: Failed or abandoned attempts that the server may bill.
         answer_in_reasoning: The answer ended with nothing said outside the reasoning channel.
+        skipped: Routes that were not asked though it was their turn, and why: "circuit_open", "limiter_timeout".
+        degradation: How far the answer is from what was asked for: 0 not at all, 3 it comes from a rule engine.
     """
 
     route: str | None
@@ -109,6 +111,8 @@ class CallReport:
     repairs: tuple[str, ...]
     possibly_billed_attempts: int
     answer_in_reasoning: bool
+    skipped: tuple[tuple[str, str], ...] = ()
+    degradation: int = 0
 
 
 def report(answer: object) -> CallReport:
@@ -190,4 +194,6 @@ def _snapshot(record: Record) -> CallReport:
         repairs=tuple(record.repairs),
         possibly_billed_attempts=sum(attempt.is_possibly_billed for attempt in record.attempts),
         answer_in_reasoning=record.answer_in_reasoning,
+        skipped=tuple(record.skipped),
+        degradation=record.degradation,
     )

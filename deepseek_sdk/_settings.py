@@ -277,6 +277,15 @@ _ALL = (
         variable="DEEPSEEK_SDK_BACKEND",
     ),
     Setting(
+        name="local_model",
+        meaning={
+            "en": "The path or the name of the model that the backend is made with.",
+            "zh": "创建后端时使用的模型路径或名称。",
+        },
+        check=_check_name,
+        variable="DEEPSEEK_SDK_LOCAL_MODEL",
+    ),
+    Setting(
         name="lang",
         meaning={
             "en": 'The language of the command line: "zh" or "en"; else that of the locale.',

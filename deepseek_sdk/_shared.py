@@ -9,10 +9,13 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import openai
 
 from deepseek_sdk._call import CallOptions, checked_options
+from deepseek_sdk._check import Place
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._family import Family
 from deepseek_sdk._headers import raw_mode
+from deepseek_sdk._health import health_of
 from deepseek_sdk._report import attached
+from deepseek_sdk._targets import Asked, forget_openai_environment
 from deepseek_sdk._validate import check_api_key, check_base_url, check_stages, check_timeout
 from deepseek_sdk._version import __version__
 from deepseek_sdk._wire import default_http_client, stream_response, whole_response
@@ -20,19 +23,28 @@ from deepseek_sdk.backends.base import load_backend
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.resilience.policies import Policies
+from deepseek_sdk.routing.chain import Chain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from openai._models import FinalRequestOptions
 
-    from deepseek_sdk._call import Call, Plain, Priority
+    from deepseek_sdk._call import Call, OnEmpty, Plain, Priority
+    from deepseek_sdk._health import Health
     from deepseek_sdk._openai_options import CopyOptions, OpenAIOptions
     from deepseek_sdk._pipeline import Stage
     from deepseek_sdk._record import Record
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.backends.base import Backend
     from deepseek_sdk.config import Settings
+    from deepseek_sdk.resilience.account import Account
+    from deepseek_sdk.resilience.breaker import BreakerPolicy, Breakers
+    from deepseek_sdk.resilience.limiter import LimiterPolicy, Limiters
+    from deepseek_sdk.resilience.retrying import RetryPolicy
+    from deepseek_sdk.routing.chain import Stop
+    from deepseek_sdk.routing.route import Route
 
 __all__ = ["Heritage", "Shared"]
 
@@ -72,6 +84,12 @@ class Shared:
         priority: Priority | Unset | None = UNSET,
         stages: Sequence[Stage] | None = None,
         backend: str | Backend | Unset | None = UNSET,
+        routes: Sequence[Route | Backend | str] | Unset = UNSET,
+        retry: RetryPolicy | None = None,
+        breaker: BreakerPolicy | Breakers | Unset | None = UNSET,
+        limiter: LimiterPolicy | Limiters | Unset | None = UNSET,
+        on_empty: OnEmpty | Unset = UNSET,
+        offline: bool = False,
         _heritage: Heritage | None = None,
         **openai_options: Unpack[OpenAIOptions],
     ) -> None:
@@ -91,6 +109,13 @@ class Shared:
             stages: The whole pipeline, outermost first, in place of `stages.default_stages()`.
             backend: What answers chat completions and completions in place of the endpoint, or the name of an
                 installed one; else DEEPSEEK_SDK_BACKEND. No key is needed then. None: the endpoint, whatever is set.
+            routes: Who may answer, in the order in which they are asked: routes, names of models, backends.
+            retry: What is asked again, and after how long.
+            breaker: When a route is left alone, or the `breakers` of another client, or None: never.
+            limiter: How many calls may be in flight, or the `limiters` of another client, or None: any number.
+            on_empty: What an answer is that is complete and empty: "error" (the default), or "accept".
+            offline: The client has no endpoint of its own and opens no socket: its routes, or its backend, answer in
+                this process. It is so, too, where there is no key and a route with a backend.
             **openai_options: Every other keyword of openai's client.
 
         Raises:
@@ -98,27 +123,42 @@ class Shared:
         """
         given = {name: value for name, value in openai_options.items() if _is_given(value)}
         settings = _settings(api_key, base_url, given, is_child=_heritage is not None)
+        calls = {
+            "plain": plain,
+            "session_id": session_id,
+            "priority": priority,
+            "routes": routes,
+            "on_empty": on_empty,
+        }
         heritage = _heritage or Heritage(
-            family=_family(stages, settings["backend"] if isinstance(backend, Unset) else backend),
-            own=_own_options(deadlines, settings, plain=plain, session_id=session_id, priority=priority),
+            family=_family(
+                stages,
+                settings,
+                backend,
+                policies={"retry": retry, "breaker": breaker, "limiter": limiter},
+                is_offline=offline or (not _has_key(api_key, settings, given) and _has_backend(routes)),
+            ),
+            own=_own_options(deadlines, settings, **calls),
             support=StreamSupport(),
             settings=settings,
         )
         chosen = {**_settled_openai_options(settings), **given}
-        if heritage.family.has_backend:
+        if not heritage.family.has_endpoint:
             chosen["_enforce_credentials"] = False
         arguments: dict[str, Any] = {**chosen, **_credentials(api_key, base_url, chosen, settings)}
         arguments["http_client"] = http_client or _default_http_client(self, chosen)
         super().__init__(**arguments)
         self._heritage = heritage
-        self._forget_openai_environment(chosen)
+        forget_openai_environment(self, chosen)
+        self._prepare()
 
-    def _forget_openai_environment(self, openai_options: Mapping[str, Any]) -> None:
-        """Undo what openai read from OPENAI_* variables: they are not about this service."""
-        for name in ("organization", "project", "webhook_secret", "admin_api_key"):
-            setattr(self, name, openai_options.get(name))
-        self._custom_headers = openai_options.get("default_headers") or {}
-        self._ambient_authorizations: frozenset[str] = frozenset()
+    def _prepare(self) -> None:
+        """Check and make what the routes need, now and not in the first emergency."""
+        family = self._heritage.family
+        if not self._stops and not family.has_own:
+            raise ConfigurationError("offline=True leaves nothing that could answer: give it routes with backends")
+        for stop in self._stops:
+            family.sites.prepare(stop, self._self, is_offline=family.is_offline)
 
     def copy(
         self,
@@ -127,6 +167,8 @@ class Shared:
         plain: Plain | Unset = UNSET,
         session_id: str | Unset | None = UNSET,
         priority: Priority | Unset | None = UNSET,
+        routes: Sequence[Route | Backend | str] | Unset = UNSET,
+        on_empty: OnEmpty | Unset = UNSET,
         **openai_options: Unpack[CopyOptions],
     ) -> Self:
         """
@@ -137,6 +179,8 @@ class Shared:
             plain: How plain calls are read: "auto", "stream" or "direct".
             session_id: The conversation its calls belong to.
             priority: "realtime" or "batch".
+            routes: Who may answer, in place of the client's routes.
+            on_empty: What an answer is that is complete and empty: "error" or "accept".
             **openai_options: What `openai.OpenAI.copy()` takes.
 
         Returns:
@@ -145,7 +189,8 @@ class Shared:
         mine = self._heritage
         if "api_key" in openai_options and "base_url" not in openai_options:
             mine.settings.trusted_base_url(has_own_key=True)
-        own = _checked_options(deadlines, plain=plain, session_id=session_id, priority=priority).over(mine.own)
+        given = {"plain": plain, "session_id": session_id, "priority": priority, "routes": routes, "on_empty": on_empty}
+        own = _checked_options(deadlines, **given).over(mine.own)
         # What one endpoint refused says nothing about another.
         support = StreamSupport() if "base_url" in openai_options else mine.support
         heritage = replace(mine, own=own, support=support)
@@ -160,9 +205,54 @@ class Shared:
         """Name this library, and the client it is built on."""
         return f"deepseek-sdk/{__version__} OpenAI/Python {openai.__version__}"
 
+    @property
+    def breakers(self) -> Breakers:
+        """The circuit breakers: they can be looked at, opened and closed, and given to another client."""
+        return self._heritage.family.policies.breakers
+
+    @property
+    def limiters(self) -> Limiters:
+        """The limiters: they can be looked at, and given to another client."""
+        return self._heritage.family.policies.limiters
+
+    def health(self) -> Health:
+        """
+        Tell what is known of every route, without asking it.
+
+        Returns:
+            Circuits, queues and counts of the last minute.
+        """
+        sites = self._heritage.family.sites
+        named: dict[Account, str] = {}
+        for stop in self._stops:
+            account = sites.account(stop, self._self)
+            if account is not None:
+                named.setdefault(account, stop.name)
+        return health_of(self._heritage.family.policies, named)
+
+    @property
+    def _self(self) -> Any:
+        """This, as the openai client that it is."""
+        return self
+
+    @property
+    def _stops(self) -> Sequence[Stop]:
+        routes = self._heritage.own.routes
+        return () if isinstance(routes, Unset) else routes.stops
+
+    def _places(self) -> list[Place]:
+        """List what `check()` asks: the own endpoint first."""
+        family = self._heritage.family
+        places = [Place(route="default", model=None, client=self)] if family.has_endpoint else []
+        return [*places, *(self._place(stop) for stop in self._stops)]
+
+    def _place(self, stop: Stop) -> Place:
+        client = self._heritage.family.sites.client(stop, self._self)
+        return Place(route=stop.name, model=stop.route.model, client=client)
+
     def _at_home(self, options: FinalRequestOptions) -> FinalRequestOptions:
         """Send account data to the root, wherever the base URL points."""
-        if self._heritage.family.has_backend and not self.api_key:
+        if not self._heritage.family.has_endpoint and not self.api_key:
             raise ConfigurationError(f"{options.url} asks the endpoint {self.base_url}, for which there is no key")
         url = request_url(self, options.url, None)
         return options if url == options.url else options.model_copy(update={"url": url})
@@ -173,11 +263,9 @@ class Shared:
         return guarded_path(options.method, options.url) if is_readable else None
 
     def _admit(self, send: Callable[..., Any], options: FinalRequestOptions, path: str, *, is_stream: bool) -> Call:
-        mine: Any = self
         heritage = self._heritage
-        return heritage.family.admit(
-            mine, send, options, path=path, is_stream=is_stream, own=heritage.own, support=heritage.support
-        )
+        asked = Asked(client=self._self, send=send, options=options, support=heritage.support)
+        return heritage.family.admit(asked, path=path, is_stream=is_stream, own=heritage.own)
 
     def _assembly(self, options: FinalRequestOptions, reply: Reply, content: bytes | None) -> dict[str, Any]:
         """Give what openai makes its answer of: the whole content, or an answer that is still in flight."""
@@ -198,10 +286,30 @@ def _reporting(options: FinalRequestOptions, record: Record) -> FinalRequestOpti
     return options.model_copy(update={"post_parser": partial(parser, record=record)})
 
 
-def _family(stages: Sequence[Stage] | None, backend: str | Backend | None) -> Family:
+def _family(
+    stages: Sequence[Stage] | None,
+    settings: Settings,
+    backend: str | Backend | Unset | None,
+    *,
+    policies: Mapping[str, Any],
+    is_offline: bool,
+) -> Family:
+    given = [name for name, value in policies.items() if value is not UNSET and (name != "retry" or value is not None)]
     if stages is not None:
         check_stages(stages)
-    return Family(stages, None if backend is None else load_backend(backend))
+        if given:
+            raise ConfigurationError(f"stages is the whole pipeline: {min(given)} would have no effect beside it")
+    chosen, model = (settings["backend"], settings["local_model"]) if isinstance(backend, Unset) else (backend, None)
+    loaded = None if chosen is None else load_backend(chosen, model)
+    return Family(Policies.of(**policies), stages, backend=loaded, is_offline=is_offline)
+
+
+def _has_key(api_key: object, settings: Settings, given: Mapping[str, Any]) -> bool:
+    return bool(api_key or settings["api_key"] or any(given.get(name) for name in _OTHER_CREDENTIALS))
+
+
+def _has_backend(routes: Any) -> bool:
+    return not isinstance(routes, Unset) and any(stop.route.backend is not None for stop in Chain(routes).stops)
 
 
 def _own_options(deadlines: Deadlines | None, settings: Settings, **given: Any) -> CallOptions:

@@ -6,6 +6,7 @@ Every class is a `DeepSeekError` and, at the same time, the `openai` type that p
     DeepSeekError
       ConfigurationError                openai.OpenAIError, ValueError
         MissingExtraError               ImportError
+        RuleFileError
       InvalidRequestError               openai.BadRequestError, ValueError
       RequestRejectedError              openai.BadRequestError
         ContextOverflowError
@@ -20,6 +21,9 @@ Every class is a `DeepSeekError` and, at the same time, the `openai` type that p
         UnknownModelError
       InsufficientBalanceError          openai.APIStatusError
       ConcurrencyLimitError             openai.RateLimitError
+      LimiterTimeoutError               openai.RateLimitError
+      CircuitOpenError                  openai.APIConnectionError
+      NoRuleError                       openai.APIConnectionError
       DeadlineError                     openai.APITimeoutError
         FirstTokenTimeout
         QueueTimeoutError
@@ -49,8 +53,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from deepseek_sdk._attempt import Attempt
+    from deepseek_sdk.resilience.account import Account
 
 __all__ = [
+    "REASONS",
+    "CircuitOpenError",
     "ConcurrencyLimitError",
     "ConfigurationError",
     "ContextOverflowError",
@@ -63,14 +70,17 @@ __all__ = [
     "ImagesUnsupportedError",
     "InsufficientBalanceError",
     "InvalidRequestError",
+    "LimiterTimeoutError",
     "MalformedResponseError",
     "MaxTokensError",
     "MissingExtraError",
+    "NoRuleError",
     "Partial",
     "QueueTimeoutError",
     "ReasoningMissingError",
     "RequestRejectedError",
     "ResponseFormatError",
+    "RuleFileError",
     "ServerEventError",
     "StallTimeout",
     "StopSequencesError",
@@ -135,6 +145,19 @@ class MissingExtraError(ConfigurationError, ImportError):
         )
         self.feature = feature
         self.extra = extra
+
+
+class RuleFileError(ConfigurationError):
+    """
+    A file of rules cannot be used.
+
+    Attributes:
+        problems: Everything that is wrong with it, each with the file, the line, the column and the rule.
+    """
+
+    def __init__(self, problems: Sequence[str]) -> None:
+        super().__init__("\n".join(problems))
+        self.problems = tuple(problems)
 
 
 class InvalidRequestError(DeepSeekError, openai.BadRequestError, ValueError):
@@ -287,6 +310,58 @@ class ConcurrencyLimitError(DeepSeekError, openai.RateLimitError):
         self.trace_id = trace_id(error.response.headers)
         self.current = current
         self.limit = limit
+
+
+class LimiterTimeoutError(DeepSeekError, openai.RateLimitError):
+    """
+    The client's own limiter did not let the call through in time; nothing was sent.
+
+    Attributes:
+        waited: How long it waited, in seconds.
+        limit: How many calls may be in flight at a time.
+        in_flight: How many were.
+    """
+
+    def __init__(self, *, response: Any, waited: float, limit: int, in_flight: int) -> None:
+        super().__init__(
+            f"The call waited {waited:.1f} s for a place: {in_flight} of {limit} calls are in flight. "
+            "LimiterPolicy says how long a call may wait, and with rpm or tpm how many may be sent",
+            response=response,
+            body=None,
+        )
+        self.waited = waited
+        self.limit = limit
+        self.in_flight = in_flight
+
+
+class CircuitOpenError(DeepSeekError, openai.APIConnectionError):
+    """
+    The route is left alone for now, because of what came of the calls before; nothing was sent.
+
+    Attributes:
+        account: What is left alone: endpoint, model and credential.
+        retry_in: When it is asked again, in seconds from now, or None where only a hand can close the circuit.
+        is_cooling: The server has asked for the pause; it is not unhealthy.
+        may_wait: The policy lets calls wait for it.
+    """
+
+    def __init__(
+        self, *, request: Any, account: Account, retry_in: float | None, is_cooling: bool, may_wait: bool = False
+    ) -> None:
+        why = "its server asked for a pause" if is_cooling else "its circuit is open"
+        when = "" if retry_in is None else f"; it is asked again in {retry_in:.1f} s"
+        super().__init__(message=f"{account.model} at {account.base_url} is left alone: {why}{when}", request=request)
+        self.account = account
+        self.retry_in = retry_in
+        self.is_cooling = is_cooling
+        self.may_wait = may_wait
+
+
+class NoRuleError(DeepSeekError, openai.APIConnectionError):
+    """No rule of a rule engine matches what is asked, and it has no default reply."""
+
+    def __init__(self, *, request: Any) -> None:
+        super().__init__(message="No rule matches the question, and the engine has no default reply", request=request)
 
 
 class DeadlineError(DeepSeekError, openai.APITimeoutError):
@@ -572,6 +647,10 @@ _KINDS: tuple[tuple[type[BaseException], Disposition], ...] = (
     (InvalidRequestError, Disposition(reason="invalid_request")),
     (UnknownModelError, Disposition(reason="unknown_model", move_on=True)),
     (ContextOverflowError, Disposition(reason="context_overflow", move_on=True)),
+    # What was not sent says nothing about the route.
+    (LimiterTimeoutError, Disposition(reason="limiter_timeout", move_on=True)),
+    (CircuitOpenError, Disposition(reason="circuit_open", move_on=True)),
+    (NoRuleError, Disposition(reason="no_rule", move_on=True)),
     # A silent route is left, not asked again: it may be generating, and billing, all the same.
     (FirstTokenTimeout, Disposition(reason="first_token_timeout", move_on=True, trips=True)),
     (StallTimeout, Disposition(reason="stall", move_on=True, trips=True)),
@@ -590,6 +669,9 @@ _KINDS: tuple[tuple[type[BaseException], Disposition], ...] = (
 
 _CONNECT_TIMEOUT = Disposition(reason="connect_timeout", retry=True, move_on=True, trips=True)
 _UNKNOWN = Disposition(reason="unexpected")
+
+# Every word that `classify()` may give as a reason.
+REASONS = frozenset(row.reason for row in (*_STATUS.values(), *(row for _, row in _KINDS), _CONNECT_TIMEOUT, _UNKNOWN))
 
 
 def classify(error: BaseException) -> Disposition:

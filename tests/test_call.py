@@ -21,7 +21,12 @@ from deepseek_sdk.testing.scripted import make_call
         ({"session_id": 5}, "session_id must be a string or None, not 5"),
         ({"deadlines": 5}, "deadlines must be a Deadlines, not 5"),
         ({"deadlines": None}, "deadlines must be a Deadlines"),
-        ({"timeout": 5}, "unknown option 'timeout'; options are deadlines, plain, priority, session_id"),
+        ({"routes": "deepseek-flash"}, "routes must be a list of routes, not 'deepseek-flash'"),
+        ({"on_empty": "retry"}, "on_empty must be one of 'error', 'accept', not 'retry'"),
+        (
+            {"timeout": 5},
+            "unknown option 'timeout'; options are deadlines, on_empty, plain, priority, routes, session_id",
+        ),
     ],
 )
 def test_options_are_checked(given: dict[str, Any], text: str) -> None:

@@ -331,8 +331,8 @@ def test_backend(project: Path, driver: Driver, monkeypatch: pytest.MonkeyPatch)
     with pytest.raises(ConfigurationError, match="there is no backend 'made-up'"):
         driver.client()
 
-    assert not driver.client(backend=None)._heritage.family.has_backend
-    assert driver.client(backend=lambda call: call)._heritage.family.has_backend
+    assert driver.client(backend=None)._heritage.family.has_endpoint
+    assert not driver.client(backend=lambda call: call)._heritage.family.has_endpoint
     assert not any(project.iterdir())
 
 

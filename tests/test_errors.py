@@ -11,6 +11,7 @@ import pytest
 from deepseek_sdk import errors
 from deepseek_sdk._wire import stub_request, stub_response
 from deepseek_sdk.errors import (
+    CircuitOpenError,
     ConcurrencyLimitError,
     ConfigurationError,
     ContextOverflowError,
@@ -22,14 +23,17 @@ from deepseek_sdk.errors import (
     ImagesUnsupportedError,
     InsufficientBalanceError,
     InvalidRequestError,
+    LimiterTimeoutError,
     MalformedResponseError,
     MaxTokensError,
     MissingExtraError,
+    NoRuleError,
     Partial,
     QueueTimeoutError,
     ReasoningMissingError,
     RequestRejectedError,
     ResponseFormatError,
+    RuleFileError,
     ServerEventError,
     StallTimeout,
     StopSequencesError,
@@ -44,6 +48,7 @@ from deepseek_sdk.errors import (
     refine,
     trace_id,
 )
+from deepseek_sdk.resilience.account import Account
 
 KEY = "sk-0123456789abcdef"
 URL = "http://test.invalid/chat/completions"
@@ -240,6 +245,8 @@ def event(kind: str | None) -> ServerEventError:
 
 
 # reason, may be retried, another route may answer, counts against the route
+CIRCUIT = CircuitOpenError(request=REQUEST, account=Account("u", "m"), retry_in=1.0, is_cooling=False)
+LIMITER = LimiterTimeoutError(response=stub_response(429, "http://u"), waited=1.0, limit=1, in_flight=1)
 RULES: list[tuple[BaseException, str, bool, bool, bool]] = [
     (ConfigurationError("x"), "configuration", False, False, False),
     (MissingExtraError("The cache", "cache"), "configuration", False, False, False),
@@ -268,6 +275,10 @@ RULES: list[tuple[BaseException, str, bool, bool, bool]] = [
     (timeout("ConnectTimeout"), "connect_timeout", True, True, True),
     (timeout("PoolTimeout"), "connect_timeout", True, True, True),
     (openai.APIConnectionError(request=REQUEST), "connection", True, True, True),
+    (RuleFileError(["a:1: x"]), "configuration", False, False, False),
+    (NoRuleError(request=REQUEST), "no_rule", False, True, False),
+    (CIRCUIT, "circuit_open", False, True, False),
+    (LIMITER, "limiter_timeout", False, True, False),
     (status(400), "rejected", False, False, False),
     (status(401), "authentication", False, True, False),
     (status(402), "balance", False, True, False),

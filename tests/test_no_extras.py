@@ -8,10 +8,23 @@ import sys
 
 import pytest
 
+from deepseek_sdk import RuleEngine
 from deepseek_sdk.errors import MissingExtraError
 from deepseek_sdk.testing import Emulator
 
-EXTRAS = ("click", "rich", "starlette", "uvicorn", "tokenizers", "diskcache", "faiss", "onnxruntime", "opentelemetry")
+EXTRAS = (
+    "ahocorasick_rs",
+    "click",
+    "diskcache",
+    "faiss",
+    "onnxruntime",
+    "opencc",
+    "opentelemetry",
+    "rich",
+    "starlette",
+    "tokenizers",
+    "uvicorn",
+)
 
 pytestmark = pytest.mark.skipif(
     any(importlib.util.find_spec(name) for name in EXTRAS), reason="packages of the extras are installed"
@@ -30,3 +43,9 @@ def test_the_emulator() -> None:
     """The emulator names its extra."""
     with pytest.raises(MissingExtraError, match=r"pip install 'deepseek-client-sdk\[testing\]'"):
         Emulator().start()
+
+
+def test_the_rule_engine() -> None:
+    """The rule engine names its extra."""
+    with pytest.raises(MissingExtraError, match=r"pip install 'deepseek-client-sdk\[rules\]'"):
+        RuleEngine([])

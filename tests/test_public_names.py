@@ -30,9 +30,17 @@ def defined(path: Path) -> Iterator[str]:
                 yield name
 
 
+def statements(path: Path) -> Iterator[ast.stmt]:
+    """Give what a module says; where it imports names when they are asked for, type checkers are told of them."""
+    body = ast.parse(path.read_text(encoding="utf-8")).body
+    is_lazy = any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body)
+    for node in body:
+        yield from node.body if is_lazy and isinstance(node, ast.If) else [node]
+
+
 def gathered(path: Path) -> Iterator[str]:
     """Name what a module takes from others of the package."""
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+    for node in statements(path):
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("deepseek_sdk"):
             yield from (alias.asname or alias.name for alias in node.names)
 

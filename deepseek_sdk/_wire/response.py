@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import weakref
 from typing import TYPE_CHECKING, Any, Protocol
+from urllib.parse import quote
 
 import httpx2
 
@@ -156,11 +157,12 @@ def _response(upstream: Any, record: Record, raw_mode: str | None, *, content_ty
 def _facts(record: Record) -> dict[str, str]:
     """Say in headers what is known by the time they are sent."""
     attempt = record.attempts[-1]
-    return {
-        "x-deepseek-sdk-route": attempt.route,
-        "x-deepseek-sdk-model": attempt.model,
+    facts = {
+        "x-deepseek-sdk-route": quote(attempt.route),
+        "x-deepseek-sdk-model": quote(attempt.model),
         "x-deepseek-sdk-attempts": str(len(record.attempts)),
     }
+    return {**facts, "x-deepseek-sdk-degraded": str(record.degradation)} if record.degradation else facts
 
 
 def stub_request(url: str) -> Any:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.metadata import entry_points
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from deepseek_sdk._call import Call
     from deepseek_sdk._reply import Reply
+    from deepseek_sdk.resilience.account import Account
+    from deepseek_sdk.routing.route import Route
 
-__all__ = ["ENTRY_POINT_GROUP", "Backend", "load_backend"]
+__all__ = ["ENTRY_POINT_GROUP", "Backend", "InProcess", "load_backend"]
 
 ENTRY_POINT_GROUP = "deepseek_sdk.backends"
 
@@ -40,12 +43,43 @@ class Backend(Protocol):
         ...
 
 
-def load_backend(backend: str | Backend) -> Backend:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InProcess:
+    """
+    A backend as a target of calls.
+
+    Attributes:
+        backend: It.
+        name: What reports call it, or "" where it has a name of its own.
+        account: What breaker and limiter know it by, or None for a last resort.
+        read_timeout: openai's timeout, in seconds; a backend has no wire to be silent on.
+        is_last_resort: What it says is better than no answer, and no more.
+        route: The route it was made of, or None for the client's own backend.
+        context_window: How many tokens prompt and answer may have together, or None where nobody knows.
+    """
+
+    backend: Backend
+    name: str
+    account: Account | None
+    read_timeout: float | None
+    is_last_resort: bool = False
+    route: Route | None = None
+    context_window: int | None = None
+
+    secret: ClassVar[str] = ""
+
+    async def answer(self, call: Call) -> Reply:
+        """Let the backend answer."""
+        return await self.backend(call)
+
+
+def load_backend(backend: str | Backend, model: str | None = None) -> Backend:
     """
     Find a backend.
 
     Args:
         backend: One, or the name under which an installed package registers a class or function that makes one.
+        model: What to give to that class or function: the path or the name of a model; None: nothing.
 
     Returns:
         The backend.
@@ -62,7 +96,7 @@ def load_backend(backend: str | Backend) -> Backend:
         raise ConfigurationError(f"there is no backend {backend!r}; {known}")
     point = next(iter(found))
     try:
-        made = point.load()()
+        made = point.load()() if model is None else point.load()(model)
     except Exception as error:
         raise ConfigurationError(f"the backend {backend!r} ({point.value}) cannot be made: {error}") from error
     return _checked(made, f"{backend!r} ({point.value})")

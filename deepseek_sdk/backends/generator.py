@@ -16,6 +16,7 @@ from deepseek_sdk._loop import current_loop
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, encode
 from deepseek_sdk._wire import ConnectionLost, DeadlineReached, make_alarm, stub_response
+from deepseek_sdk.resilience.nesting import Owner, is_owned
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
@@ -50,13 +51,13 @@ def reply_from(call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str
         call: What is asked.
         generate: Yields the chunks, as a DeepSeek server would stream them. `id`, `object`, `created` and `model` are
             filled in where they are missing; the last chunk of each choice has a *finish_reason*.
-        route: What reports call the backend.
+        route: What reports call the backend, where the route that leads to it has no name.
 
     Returns:
         The answer in flight; the first chunk is computed when it is asked for.
     """
     now = call.io.now()
-    attempt = call.record.begin(route=route, model=call.model, now=now)
+    attempt = call.record.begin(route=getattr(call.upstream, "name", "") or route, model=call.model, now=now)
     source = _Generated(call, generate, route)
     return Reply(call, source, Clock(call.limits, call_started=call.record.started, now=now), attempt)
 
@@ -77,16 +78,28 @@ class _Generated:
         self._head = _head(call)
         self._now = call.io.now
         self._is_over = False
+        # What is computed while it is read is still part of an attempt that a stage may repeat; of a stream, until
+        # something of it may have been shown.
+        self._is_owned = is_owned()
+        self._is_stream = call.is_stream
 
     async def pull(self, until: float) -> list[Event] | None:
         if self._is_over:
             return None
         try:
-            chunk: Any = await self._waits.bound(anext(self._chunks, _END), until)
+            chunk: Any = await self._next(until)
         except OSError as error:
             raise ConnectionLost(str(error) or type(error).__name__) from error
         self._is_over = chunk is _END
         return None if chunk is _END else [self._event(chunk)]
+
+    async def _next(self, until: float) -> Any:
+        if not self._is_owned:
+            return await self._waits.bound(anext(self._chunks, _END), until)
+        with Owner():
+            chunk = await self._waits.bound(anext(self._chunks, _END), until)
+        self._is_owned = not self._is_stream
+        return chunk
 
     def _event(self, chunk: Any) -> Event:
         if not isinstance(chunk, Mapping):

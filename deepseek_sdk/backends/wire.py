@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import openai
 
-from deepseek_sdk._clock import Clock, Unset
-from deepseek_sdk._headers import without_own
+from deepseek_sdk._clock import UNSET, Clock, Unset
+from deepseek_sdk._headers import without_credentials, without_own
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, Framer
 from deepseek_sdk._validate import unsendable_field
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._call import Call
     from deepseek_sdk._wire import Upstream
+    from deepseek_sdk.resilience.account import Account
+    from deepseek_sdk.routing.route import Route
 
 __all__ = ["Endpoint", "StreamSupport", "answer"]
 
@@ -73,6 +75,9 @@ class Endpoint:
         send: Sends a request and returns the unread response, after openai's own authentication and errors.
         options: The request as openai made it.
         support: What the endpoint has refused.
+        account: What breaker and limiter know it by.
+        route: The route it was made of, or None for the client's own endpoint.
+        context_window: How many tokens prompt and answer may have together, or None where nobody knows.
     """
 
     name: str
@@ -80,6 +85,28 @@ class Endpoint:
     send: Callable[[FinalRequestOptions], Any]
     options: FinalRequestOptions
     support: StreamSupport
+    account: Account | None = None
+    route: Route | None = None
+    context_window: int | None = None
+
+    is_last_resort: ClassVar[bool] = False
+
+    @property
+    def read_timeout(self) -> float | None:
+        """The longest silence of the server, in seconds, or None for no limit."""
+        timeout = timeout_of(self.client, self.options)
+        read: float | None = getattr(timeout, "read", timeout)
+        return read
+
+    @property
+    def secret(self) -> str:
+        """The key, to be kept out of errors."""
+        key: Any = self.client.api_key
+        return key if isinstance(key, str) else ""
+
+    async def answer(self, call: Call) -> Reply:
+        """Answer a call by asking the endpoint, once; see `answer()`."""
+        return await answer(call)
 
     def request(self, call: Call) -> FinalRequestOptions:
         """
@@ -93,6 +120,9 @@ class Endpoint:
         """
         body = self._body(call)
         given = self.options.headers if isinstance(self.options.headers, dict) else {}
+        is_elsewhere = self.route is not None and self.route.is_elsewhere
+        if is_elsewhere:
+            given = without_credentials(given)
         headers = without_own(self.client._custom_headers, given)  # noqa: SLF001
         if (retries := len(call.record.attempts) - 1) > 0:
             # What openai's own retries say; its loop is not the one that runs.
@@ -100,7 +130,7 @@ class Endpoint:
         changes = {
             "json_data": body,
             "extra_json": None,
-            "url": request_url(self.client, self.options.url, body),
+            "url": request_url(self.client, call.path if is_elsewhere else self.options.url, body),
             "timeout": self._timeout(call),
             "headers": headers,
             "max_retries": 0,
@@ -108,10 +138,15 @@ class Endpoint:
         return self.options.model_copy(update=changes)
 
     def _timeout(self, call: Call) -> Any:
-        connect = call.options.deadlines.connect
+        connect = self._connect(call)
         if isinstance(connect, Unset):
             return self.options.timeout
         return with_connect_timeout(timeout_of(self.client, self.options), connect)
+
+    def _connect(self, call: Call) -> float | Unset | None:
+        deadlines = None if self.route is None else self.route.deadlines
+        own: float | Unset | None = UNSET if deadlines is None else deadlines.connect
+        return call.options.deadlines.connect if isinstance(own, Unset) else own
 
     def _body(self, call: Call) -> dict[str, Any]:
         if call.is_stream or call.is_direct or not self.support.can_stream:

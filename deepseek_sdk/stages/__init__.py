@@ -9,19 +9,46 @@ from deepseek_sdk._io import IO
 from deepseek_sdk._pipeline import Proceed, Stage
 from deepseek_sdk._reply import Ending, Reply
 from deepseek_sdk._sse import Event
+from deepseek_sdk.resilience.policies import Policies
+from deepseek_sdk.stages.breaker import CircuitBreaker
+from deepseek_sdk.stages.limiter import ConcurrencyLimit
 from deepseek_sdk.stages.retry import Retry
+from deepseek_sdk.stages.routes import Routes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["IO", "Call", "Ending", "Event", "Proceed", "Reply", "Retry", "Stage", "default_stages"]
+__all__ = [
+    "IO",
+    "Call",
+    "CircuitBreaker",
+    "ConcurrencyLimit",
+    "Ending",
+    "Event",
+    "Policies",
+    "Proceed",
+    "Reply",
+    "Retry",
+    "Routes",
+    "Stage",
+    "default_stages",
+]
 
 
-def default_stages() -> Sequence[Stage]:
+def default_stages(policies: Policies | None = None) -> Sequence[Stage]:
     """
     Make the chain.
 
+    Args:
+        policies: What holds for every call; the defaults when None.
+
     Returns:
-        The stages, outermost first; the backend answers at the end.
+        The stages, outermost first; the target of the call answers at the end.
     """
-    return (Retry(),)
+    policies = policies or Policies()
+    return (
+        Routes(),
+        Retry(policies.retry, breakers=policies.breakers),
+        CircuitBreaker(policies.breakers),
+        ConcurrencyLimit(policies.limiters),
+    )

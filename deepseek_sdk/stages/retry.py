@@ -2,133 +2,163 @@
 
 from __future__ import annotations
 
-import email.utils
 import logging
-import math
 import random
 import time
 from typing import TYPE_CHECKING
 
 from deepseek_sdk.errors import classify
+from deepseek_sdk.resilience.budget import Budgets
+from deepseek_sdk.resilience.nesting import Owner, is_owned
+from deepseek_sdk.resilience.retrying import Failure, RetryPolicy, decide, most_retries
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from deepseek_sdk._call import Call
     from deepseek_sdk._pipeline import Proceed
     from deepseek_sdk._reply import Reply
+    from deepseek_sdk.resilience.account import Account
+    from deepseek_sdk.resilience.breaker import Breakers
+    from deepseek_sdk.resilience.retrying import Decision
 
-__all__ = ["Retry", "backoff", "retry_after"]
+__all__ = ["Retry"]
 
 _log = logging.getLogger("deepseek_sdk")
-
-_FIRST_S, _LONGEST_S = 0.5, 8.0
-# openai's client obeys a server up to this long, and gives up beyond it.
-_LONGEST_ASKED_S = 120.0
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """
-    Read how long a server asks to wait.
-
-    Args:
-        headers: The headers of its answer: `retry-after-ms`, or `retry-after` in seconds or as a date.
-        now: The time, in seconds since the epoch.
-
-    Returns:
-        Seconds, or None where it does not say.
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers[name]) * unit
-        except (KeyError, ValueError):
-            continue
-        return max(seconds, 0.0) if math.isfinite(seconds) else None
-    return _seconds_until(headers.get("retry-after"), now)
-
-
-def _seconds_until(date: str | None, now: float) -> float | None:
-    parsed = email.utils.parsedate_tz(date)
-    if parsed is None:
-        return None
-    try:
-        return max(email.utils.mktime_tz(parsed) - now, 0.0)
-    except (ValueError, OverflowError, OSError):
-        return None
-
-
-def backoff(retries: int, asked: float | None, chance: float) -> float | None:
-    """
-    Decide how long to wait before asking again.
-
-    Args:
-        retries: How many times it was asked again already.
-        asked: How long the server asks to wait, in seconds, or None.
-        chance: A random number from 0 to 1; it keeps many clients from coming back at the same instant.
-
-    Returns:
-        Seconds, or None where the server asks for too long a wait.
-    """
-    if asked is None:
-        return chance * min(_FIRST_S * 2.0 ** min(retries, 10), _LONGEST_S)
-    return asked * (1 + 0.1 * chance) if asked <= _LONGEST_ASKED_S else None
 
 
 class Retry:
     """
-    Makes up to `max_retries` further attempts, as long as the caller has seen nothing of the answer.
+    Makes further attempts where one fails, as long as the caller has seen nothing of the answer.
 
-    What may be retried stands in `errors.classify()`.
+    Where a client is used to answer a call of another client, the outer one makes all retries, and this one none.
+
+    Args:
+        policy: What is asked again, how often and when; None is the default policy.
+        chance: Gives random numbers from 0 to 1.
+        breakers: What is told to leave a server alone that asks for it; None: nothing.
     """
 
-    def __init__(self, chance: Callable[[], float] = random.random) -> None:
-        self._chance = chance
+    def __init__(
+        self,
+        policy: RetryPolicy | None = None,
+        *,
+        chance: Callable[[], float] = random.random,
+        breakers: Breakers | None = None,
+    ) -> None:
+        self._judge = _Judge(policy or RetryPolicy(), chance, breakers)
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call in as many attempts as it takes and may have."""
-        attempts = _Attempts(call, proceed, self._chance)
-        reply = await attempts.next()
+        self._judge.note(call)
+        attempts = _Attempts(self._judge, call, proceed)
+        try:
+            # The first attempt stands here, not in next(): most calls need no more.
+            with attempts:
+                reply = await proceed(call)
+        except Exception as error:
+            if not await attempts.wait_after(error):
+                raise
+            # Not asked again inside this block: a later error does not come of this one.
+            reply = None
+        if reply is None:
+            reply = await attempts.next()
         reply.rescue_with(attempts.rescue)
         return reply
 
 
-class _Attempts:
+class _Judge:
+    """What holds for all calls."""
+
+    def __init__(self, policy: RetryPolicy, chance: Callable[[], float], breakers: Breakers | None) -> None:
+        self._policy = policy
+        self._chance = chance
+        self._breakers = breakers if breakers is not None and breakers.is_on else None
+        self._budgets = None if policy.budget is None else Budgets(policy.budget)
+
+    def note(self, call: Call) -> None:
+        if self._budgets is not None and (account := _account(call)) is not None:
+            self._budgets.earn(account, call.io.now())
+
+    def most(self, call: Call) -> float:
+        # A last resort would say the same again.
+        if getattr(call.upstream, "is_last_resort", False) and _account(call) is None:
+            return 0
+        return most_retries(self._policy, call.max_retries, can_move_on=call.can_move_on_to_route)
+
+    def decide(self, call: Call, failure: Failure) -> Decision:
+        account = _account(call)
+
+        def spend() -> bool:
+            return account is None or self._budgets is None or self._budgets.spend(account, failure.now)
+
+        return decide(self._policy, failure, chance=self._chance(), epoch=time.time(), spend=spend)
+
+    def leave_alone(self, call: Call, seconds: float) -> None:
+        account = _account(call)
+        if seconds and account is not None and self._breakers is not None:
+            self._breakers[account].leave_alone(seconds)
+
+
+class _Attempts(Owner):
     """The attempts of one call: those that fail before an answer begins, and those that fail while it comes in."""
 
-    def __init__(self, call: Call, proceed: Proceed, chance: Callable[[], float]) -> None:
+    __slots__ = ("_call", "_is_inner", "_judge", "_proceed", "_retries", "_slept")
+
+    def __init__(self, judge: _Judge, call: Call, proceed: Proceed) -> None:
+        self._judge = judge
         self._call = call
         self._proceed = proceed
-        self._chance = chance
+        self._is_inner = is_owned()
         self._retries = 0
+        self._slept = 0.0
 
     async def next(self) -> Reply:
         while True:
             try:
-                return await self._proceed(self._call)
+                with self:
+                    return await self._proceed(self._call)
             except Exception as error:
-                if not await self._wait_after(error):
+                if not await self.wait_after(error):
                     raise
 
     async def rescue(self, reply: Reply, error: Exception) -> Reply | None:
-        if reply.has_shown or not await self._wait_after(error):
+        if reply.has_shown or not await self.wait_after(error):
             return None
         return await self.next()
 
-    async def _wait_after(self, error: Exception) -> bool:
+    async def wait_after(self, error: Exception) -> bool:
         """Wait before the next attempt; False where there is none."""
-        delay = self._delay(error)
-        if delay is None:
+        failure = self._failure(error)
+        decision, reason = self._judge.decide(self._call, failure), classify(error).reason
+        if decision.wait is None:
+            _log.debug("not retrying after %s: %s", reason, decision.reason)
+            self._judge.leave_alone(self._call, decision.leave_alone)
             return False
         self._retries += 1
-        reason, most = classify(error).reason, self._call.max_retries
-        _log.info("retrying in %.2f s after %s (retry %d of %d)", delay, reason, self._retries, most)
-        await self._call.io.sleep(delay)
+        self._slept += decision.wait
+        _log.info("retrying in %.2f s after %s (retry %d of %g)", decision.wait, reason, self._retries, failure.most)
+        await self._call.io.sleep(decision.wait)
         return True
 
-    def _delay(self, error: Exception) -> float | None:
-        if self._retries >= self._call.max_retries or not classify(error).retry:
-            return None
-        headers = getattr(getattr(error, "response", None), "headers", {})
-        delay = backoff(self._retries, retry_after(headers, time.time()), self._chance())
-        ends_at = self._call.record.started + self._call.limits.total
-        return delay if delay is not None and self._call.io.now() + delay < ends_at else None
+    def _failure(self, error: Exception) -> Failure:
+        call, now = self._call, self._call.io.now()
+        ends_at = call.record.started + call.limits.total
+        if call.can_move_on:
+            # Nobody waits longer for the same route than for the first token of a silent one.
+            ends_at = min(ends_at, now + call.limits.first_token)
+        return Failure(
+            error=error,
+            retries=self._retries,
+            most=0 if self._is_inner else self._judge.most(call),
+            can_move_on=call.can_move_on_to_route,
+            slept=self._slept,
+            started=call.record.started,
+            now=now,
+            ends_at=ends_at,
+        )
+
+
+def _account(call: Call) -> Account | None:
+    account: Account | None = getattr(call.upstream, "account", None)
+    return account

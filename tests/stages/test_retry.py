@@ -1,14 +1,22 @@
 from __future__ import annotations
 
+import concurrent.futures
+import contextlib
 import email.utils
+import inspect
+import threading
 import time
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from math import inf
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import anyio
 import httpx2
 import openai
 import pytest
+import tenacity
 
 from deepseek_sdk._background import Background
 from deepseek_sdk._clock import Limits
@@ -17,7 +25,9 @@ from deepseek_sdk._io import AsyncIO, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._record import Record
 from deepseek_sdk._wire import Watchdog
+from deepseek_sdk.backends.generator import reply_from
 from deepseek_sdk.errors import (
+    CircuitOpenError,
     EmptyAnswerError,
     FirstTokenTimeout,
     InvalidRequestError,
@@ -25,15 +35,24 @@ from deepseek_sdk.errors import (
     ServerEventError,
     StreamInterruptedError,
 )
+from deepseek_sdk.resilience.account import Account
+from deepseek_sdk.resilience.breaker import Breakers
+from deepseek_sdk.resilience.budget import RetryBudget
+from deepseek_sdk.resilience.circuit import BreakerPolicy
+from deepseek_sdk.resilience.retrying import RetryPolicy
 from deepseek_sdk.stages import Retry, default_stages
-from deepseek_sdk.stages.retry import backoff, retry_after
 from deepseek_sdk.testing.scripted import ScriptedBackend, chunk, make_call, said
 from deepseek_sdk.testing.virtual import VirtualIO
 
 if TYPE_CHECKING:
-    from deepseek_sdk._reply import Reply
+    from collections.abc import AsyncGenerator
 
-NOW = 1_800_000_000.0
+    from deepseek_sdk._call import Call
+    from deepseek_sdk._reply import Reply
+    from deepseek_sdk.testing import Emulator
+    from tests.conftest import Driver, StartEmulator
+
+ACCOUNT = Account("https://api.deepseek.com", "deepseek-flash", "")
 REQUEST = httpx2.Request("POST", "http://test.invalid")
 CUT = ConnectionResetError("reset")
 
@@ -51,66 +70,14 @@ def date(seconds: float) -> str:
     return email.utils.formatdate(seconds, usegmt=True)
 
 
-@pytest.mark.parametrize(
-    ("headers", "expected"),
-    [
-        ({}, None),
-        ({"retry-after": "3"}, 3),
-        ({"retry-after": "0.5"}, 0.5),
-        ({"retry-after": " 3 "}, 3),
-        ({"retry-after": "0"}, 0),
-        ({"retry-after": "-5"}, 0),
-        ({"retry-after-ms": "1500"}, 1.5),
-        ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5),
-        ({"retry-after-ms": "soon", "retry-after": "9"}, 9),
-        ({"retry-after": date(NOW + 30)}, 30),
-        ({"retry-after": date(NOW - 30)}, 0),
-        ({"retry-after": "Fri, 15 Jan 2027 09:00:30 +0100"}, 30),
-        ({"retry-after": "Fri, 15 Jan 2027 08:00:30"}, 30),
-        ({"retry-after": "soon"}, None),
-        ({"retry-after": ""}, None),
-        ({"retry-after": "inf"}, None),
-        ({"retry-after": "nan"}, None),
-        ({"retry-after": "1e999"}, None),
-        ({"retry-after": "Wed, 21 Oct 99999 07:28:00 GMT"}, None),
-        ({"retry-after": "Wed, 99 Foo 2026 07:28:00 GMT"}, None),
-    ],
-)
-def test_how_long_a_server_asks_to_wait(headers: dict[str, str], expected: float | None) -> None:
-    """Milliseconds, seconds and dates are read; nothing a server can send raises, or asks for less than no time."""
-    assert expected == retry_after(headers, NOW)
-
-
-@pytest.mark.parametrize(
-    ("retries", "asked", "chance", "expected"),
-    [
-        (0, None, 1.0, 0.5),
-        (1, None, 1.0, 1.0),
-        (2, None, 1.0, 2.0),
-        (3, None, 1.0, 4.0),
-        (4, None, 1.0, 8.0),
-        (5, None, 1.0, 8.0),
-        (10_000, None, 1.0, 8.0),
-        (2, None, 0.5, 1.0),
-        (2, None, 0.0, 0.0),
-        (0, 3.0, 0.0, 3.0),
-        (9, 3.0, 0.0, 3.0),
-        (0, 3.0, 1.0, 3.3),
-        (0, 0.0, 1.0, 0.0),
-        (0, 120.0, 0.0, 120.0),
-        (0, 120.1, 0.0, None),
-        (0, 1e300, 1.0, None),
-    ],
-)
-def test_how_long_to_wait(retries: int, asked: float | None, chance: float, expected: float | None) -> None:
-    """Waits double up to 8 s and are spread by chance; a server's wish is obeyed up to two minutes, never undercut."""
-    assert expected == (None if expected is None else pytest.approx(backoff(retries, asked, chance)))
-    assert (expected is None) == (backoff(retries, asked, chance) is None)
-
-
-def chain(backend: ScriptedBackend, chance: float = 1.0) -> Any:
+def chain(backend: Any, policy: RetryPolicy | None = None, *, chance: float = 1.0, breakers: Any = None) -> Any:
     """Put the stage, with a chance of its own, before a backend."""
-    return compose([Retry(lambda: chance)], backend)
+    return compose([Retry(policy, chance=lambda: chance, breakers=breakers)], backend)
+
+
+def target(account: Account | None = ACCOUNT, *, is_last_resort: bool = False) -> Any:
+    """Give a target of a call."""
+    return SimpleNamespace(name="flash", account=account, is_last_resort=is_last_resort)
 
 
 def text(reply: Reply) -> str:
@@ -128,7 +95,7 @@ def test_a_failure_that_may_pass_is_tried_again(max_retries: int) -> None:
     with pytest.raises(openai.InternalServerError):
         finish(chain(backend)(make_call(io=io, max_retries=max_retries)))
 
-    assert (max_retries + 1, [0.5, 1, 2, 4, 8][:max_retries]) == (len(backend.calls), io.slept)
+    assert (max_retries + 1, [0.5, 1, 2, 4, 4][:max_retries]) == (len(backend.calls), io.slept)
 
 
 def test_the_first_success_is_the_answer() -> None:
@@ -165,7 +132,7 @@ def test_the_servers_wish_is_obeyed() -> None:
     """A server that asks for a wait gets it, up to a tenth longer."""
     for chance, expected in ((0.0, 30.0), (1.0, 33.0)):
         io, backend = VirtualIO(), ScriptedBackend(refused(429, retry_after="30"), said("Hi"))
-        finish(chain(backend, chance)(make_call(io=io, max_retries=1)))
+        finish(chain(backend, chance=chance)(make_call(io=io, max_retries=1)))
 
         assert [pytest.approx(expected)] == io.slept
 
@@ -173,7 +140,7 @@ def test_the_servers_wish_is_obeyed() -> None:
 def test_a_wish_as_a_date_is_obeyed() -> None:
     """A date is read against the clock on the wall."""
     io, backend = VirtualIO(), ScriptedBackend(refused(503, retry_after=date(time.time() + 60)), said("Hi"))
-    finish(chain(backend, 0)(make_call(io=io, max_retries=1)))
+    finish(chain(backend, chance=0)(make_call(io=io, max_retries=1)))
 
     assert [pytest.approx(60, abs=2)] == io.slept
 
@@ -188,7 +155,7 @@ def test_too_long_a_wish_ends_the_call() -> None:
 
 
 @pytest.mark.parametrize(
-    ("total", "attempts", "ends_at"), [(inf, 6, 15.5), (15.6, 6, 15.5), (15.5, 5, 7.5), (1.2, 2, 0.5), (0.4, 1, 0)]
+    ("total", "attempts", "ends_at"), [(inf, 6, 11.5), (11.6, 6, 11.5), (11.5, 5, 7.5), (1.2, 2, 0.5), (0.4, 1, 0)]
 )
 def test_the_total_deadline_is_kept(total: float, attempts: int, ends_at: float) -> None:
     """No wait is begun that would end with, or after, the call's last instant."""
@@ -306,9 +273,370 @@ def test_it_runs_in_both_colours(colour: str) -> None:
     assert b'"content": "Hi"' in answer
 
 
-def test_the_order_of_the_stages() -> None:
-    """Retry is a link of the chain that every client gets, and waits by a chance of its own."""
-    stages = default_stages()
+# Policies.
 
-    assert [Retry] == [type(stage) for stage in stages]
-    assert all(0 <= stage._chance() <= 1 for stage in stages if isinstance(stage, Retry))
+
+def test_a_policy_of_ones_own() -> None:
+    """The policy says what is retried, how often and when; tenacity's objects are asked after each failure."""
+    policy = RetryPolicy(
+        wait=tenacity.wait_incrementing(start=1, increment=1),
+        stop=tenacity.stop_after_attempt(4),
+        retry=tenacity.retry_if_exception_type(openai.RateLimitError),
+    )
+    io, backend = VirtualIO(), ScriptedBackend(*[refused(429)] * 9)
+    with pytest.raises(openai.RateLimitError):
+        finish(chain(backend, policy)(make_call(io=io, max_retries=0)))
+    other = ScriptedBackend(refused(503))
+    with pytest.raises(openai.InternalServerError):
+        finish(chain(other, policy)(make_call(max_retries=5)))
+
+    assert (4, [1, 2, 3], 1) == (len(backend.calls), io.slept, len(other.calls))
+
+
+def test_a_stop_counts_from_the_start_of_the_call() -> None:
+    """What a stage outside has waited before is part of the time that a stop allows."""
+    policy = RetryPolicy(wait=tenacity.wait_fixed(4), stop=tenacity.stop_before_delay(10))
+    io, backend = VirtualIO(start=100), ScriptedBackend(*[refused(503)] * 9)
+    with pytest.raises(openai.InternalServerError):
+        finish(chain(backend, policy)(make_call(io=io, record=Record(started=97))))
+
+    assert [4] == io.slept
+
+
+def test_the_time_between_attempts_is_told() -> None:
+    """A rule learns how long the call has waited so far."""
+    seen: list[float] = []
+
+    def stop(state: tenacity.RetryCallState) -> bool:
+        seen.append(state.idle_for)
+        return len(seen) == 3
+
+    with pytest.raises(openai.InternalServerError):
+        finish(chain(ScriptedBackend(*[refused(503)] * 3), RetryPolicy(stop=stop))(make_call()))
+
+    assert [0, 0.5, 1.5] == seen
+
+
+def test_a_silence_may_be_asked_again() -> None:
+    """With `on_read_timeout` a silent server is asked again; the silent attempt counts as possibly billed."""
+    limits = Limits(first_token=5, stall=inf)
+    backend = ScriptedBackend([chunk(role="assistant"), 60], [chunk(role="assistant"), 1, CUT], said("Hi"))
+    call = make_call(max_retries=2, limits=limits)
+    reply = finish(chain(backend, RetryPolicy(on_read_timeout=True))(call))
+
+    assert "Hi" == text(reply)
+    assert [True, False, False] == [attempt.is_possibly_billed for attempt in call.record.attempts]
+
+
+def test_a_silent_server_is_left_by_default() -> None:
+    """Without it a silent server is not asked again: it may be generating, and billing."""
+    backend = ScriptedBackend([chunk(role="assistant"), 60], said("Hi"))
+    call = make_call(max_retries=2, limits=Limits(first_token=5, stall=inf))
+    with pytest.raises(FirstTokenTimeout):
+        text(finish(chain(backend)(call)))
+
+    assert [True] == [attempt.is_possibly_billed for attempt in call.record.attempts]
+
+
+def test_a_cancelled_branch_is_not_asked_again() -> None:
+    """The loser of a race ends, whatever a rule says: its cancellation is an ordinary exception."""
+    backend = ScriptedBackend(concurrent.futures.CancelledError(), said("Hi"))
+    with pytest.raises(concurrent.futures.CancelledError):
+        finish(chain(backend, RetryPolicy(retry=tenacity.retry_always))(make_call(max_retries=5)))
+
+    assert 1 == len(backend.calls)
+
+
+def test_later_errors_do_not_come_of_earlier_ones() -> None:
+    """The error of the last attempt has no other attempt's error as its context."""
+    backend = ScriptedBackend(refused(503), refused(429), refused(400))
+    with pytest.raises(openai.BadRequestError) as caught:
+        finish(chain(backend)(make_call(max_retries=5)))
+
+    assert caught.value.__context__ is None
+
+
+def test_what_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Each retry is a line, and so is why there is no further one."""
+    caplog.set_level("DEBUG", "deepseek_sdk")
+    with pytest.raises(openai.InternalServerError):
+        finish(chain(ScriptedBackend(*[refused(503)] * 2))(make_call(max_retries=1)))
+
+    assert [
+        ("INFO", "retrying in 0.50 s after overloaded (retry 1 of 1)"),
+        ("DEBUG", "not retrying after overloaded: max_retries"),
+    ] == [(line.levelname, line.getMessage()) for line in caplog.records]
+
+
+# Targets.
+
+
+def test_a_last_resort_is_asked_once() -> None:
+    """What needs no server would say the same again."""
+    backend = ScriptedBackend(refused(503), said("Hi"))
+    with pytest.raises(openai.InternalServerError):
+        finish(chain(backend)(make_call(max_retries=5, upstream=target(None, is_last_resort=True))))
+
+    assert 1 == len(backend.calls)
+
+
+def test_a_backend_without_an_account_is_asked_again() -> None:
+    """A backend of the caller's own is retried like an endpoint, and needs no budget."""
+    io, backend = VirtualIO(), ScriptedBackend(*[refused(503)] * 9)
+    with pytest.raises(openai.InternalServerError):
+        finish(chain(backend)(make_call(io=io, max_retries=8, upstream=target(None))))
+
+    assert 9 == len(backend.calls)
+
+
+@pytest.mark.parametrize(("before", "attempts"), [(0, 1), (1, 2), (9, 3)])
+def test_a_further_route_is_not_kept_waiting(before: int, attempts: int) -> None:
+    """Where another route can answer, `before_moving_on` says how often this one is asked again."""
+    backend = ScriptedBackend(*[refused(503)] * 9)
+    call = make_call(max_retries=2, upstream=target(), can_move_on=True, can_move_on_to_route=True)
+    with pytest.raises(openai.InternalServerError):
+        finish(chain(backend, RetryPolicy(before_moving_on=before))(call))
+
+    assert attempts == len(backend.calls)
+
+
+def test_a_last_resort_is_kept_waiting() -> None:
+    """A rule engine that could answer is no reason to give up on a model early."""
+    backend = ScriptedBackend(refused(503), refused(503), said("Hi"))
+
+    assert "Hi" == text(finish(chain(backend)(make_call(max_retries=2, upstream=target(), can_move_on=True))))
+
+
+# Servers that ask to be left alone.
+
+
+def breakers(now: float = 0.0) -> Breakers:
+    """Give breakers in a time that stands still."""
+    return Breakers(BreakerPolicy(), now=lambda: now)
+
+
+@pytest.mark.parametrize(
+    ("error", "changes", "pause"),
+    [
+        (refused(429, retry_after="30"), {"can_move_on_to_route": True}, 30),
+        (refused(503, retry_after_ms="1500"), {"can_move_on_to_route": True}, 1.5),
+        (refused(429, retry_after="30"), {"limits": Limits(first_token=inf, stall=inf, total=5)}, 30),
+        (refused(429, retry_after="121"), {}, 120),
+        (refused(500, retry_after="30"), {"can_move_on_to_route": True}, None),
+        (refused(429), {"can_move_on_to_route": True}, None),
+        (refused(429, retry_after="30"), {"max_retries": 0}, None),
+    ],
+)
+def test_a_server_is_left_alone(error: Exception, changes: Any, pause: float | None) -> None:
+    """A wait that cannot be waited for, or need not be, becomes a pause for every call to that account."""
+    kept, io, backend = breakers(), VirtualIO(), ScriptedBackend(error, said("Hi"))
+    call = make_call(**{"io": io, "max_retries": 2, "upstream": target(), **changes})
+    with pytest.raises(openai.APIStatusError):
+        finish(chain(backend, breakers=kept)(call))
+
+    assert ([], 1) == (io.slept, len(backend.calls))
+    assert pause == (kept[ACCOUNT].retry_in if pause is None else pytest.approx(kept[ACCOUNT].retry_in))
+
+
+def test_a_wish_that_is_waited_for_is_no_pause() -> None:
+    """A server that is asked again after the time it said is not left alone besides."""
+    kept, backend = breakers(), ScriptedBackend(refused(429, retry_after="30"), said("Hi"))
+
+    assert "Hi" == text(finish(chain(backend, breakers=kept)(make_call(max_retries=2, upstream=target()))))
+    assert kept[ACCOUNT].retry_in is None
+
+
+@pytest.mark.parametrize(
+    ("kept", "upstream"),
+    [(breakers(), None), (breakers(), target(None)), (Breakers(None), target()), (None, target())],
+    ids=["no target", "no account", "switched off", "none"],
+)
+def test_what_has_no_breaker_is_not_left_alone(kept: Breakers | None, upstream: Any) -> None:
+    """Without an account, or without breakers, there is nothing to tell."""
+    backend = ScriptedBackend(refused(429, retry_after="500"))
+    with pytest.raises(openai.RateLimitError):
+        finish(chain(backend, breakers=kept)(make_call(max_retries=2, upstream=upstream)))
+
+    assert [] == list(kept or ())
+
+
+@pytest.mark.parametrize(
+    ("error", "changes", "slept"),
+    [
+        ({"is_cooling": True}, {}, [9.9]),
+        ({"is_cooling": False, "may_wait": True}, {}, [9.9]),
+        ({"is_cooling": False}, {}, None),
+        ({"is_cooling": True}, {"can_move_on_to_route": True}, None),
+        ({"is_cooling": True}, {"max_retries": 0}, None),
+        ({"is_cooling": True}, {"limits": Limits(first_token=inf, stall=inf, total=5)}, None),
+    ],
+)
+def test_an_open_circuit(error: Any, changes: Any, slept: list[float] | None) -> None:
+    """A pause is waited for where nothing else could answer, without the budget; an unhealthy server is not."""
+    closed = CircuitOpenError(request=REQUEST, account=ACCOUNT, retry_in=9.0, **error)
+    io, backend = VirtualIO(), ScriptedBackend(closed, said("Hi"))
+    call = make_call(**{"io": io, "max_retries": 2, "upstream": target(), **changes})
+    answering = chain(backend, RetryPolicy(budget=RetryBudget(ratio=0, per_minute=0)))
+    try:
+        found = text(finish(answering(call)))
+    except CircuitOpenError:
+        found = "failed"
+
+    assert ("failed" if slept is None else "Hi") == found
+    assert pytest.approx(slept or []) == io.slept
+
+
+# The budget.
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("policy", "attempts"), [(RetryPolicy(), 1103), (RetryPolicy(budget=None), 3000)])
+async def test_a_thousand_calls_at_once(policy: RetryPolicy, attempts: int) -> None:
+    """Of a thousand calls that fail at once a tenth is asked again, and three besides."""
+    asked: list[None] = []
+    have_all_begun = anyio.Event()
+
+    async def down(_: Call) -> Reply:
+        asked.append(None)
+        if len(asked) == 1000:
+            have_all_begun.set()
+        await have_all_begun.wait()
+        raise refused(503)
+
+    async def one() -> None:
+        io = AsyncIO(Background())
+        with contextlib.suppress(openai.InternalServerError):
+            await answering(make_call(io=io, max_retries=2, upstream=target()))
+
+    answering = chain(down, policy, chance=0.0)
+    async with anyio.create_task_group() as group:
+        for _ in range(1000):
+            group.start_soon(one)
+
+    assert attempts == len(asked)
+
+
+def test_threads_share_a_budget() -> None:
+    """Threads whose calls fail all the time get a tenth more attempts, and three, whoever comes first."""
+    asked: list[None] = []
+    start = threading.Barrier(8)
+
+    async def down(_: Call) -> Reply:
+        asked.append(None)
+        raise refused(503)
+
+    def work() -> None:
+        start.wait()
+        for _ in range(25):
+            with contextlib.suppress(openai.InternalServerError):
+                finish(answering(make_call(max_retries=2, upstream=target())))
+
+    answering = chain(down, chance=0.0)
+    with ThreadPoolExecutor(8) as pool:
+        for done in [pool.submit(work) for _ in range(8)]:
+            done.result()
+
+    assert 200 + 20 + 3 == len(asked)
+
+
+# A client inside a client.
+
+
+def down(driver: Driver, emulator: StartEmulator) -> tuple[Emulator, Any]:
+    """Start a server that stays down, and make a client for it that tries three times."""
+    server = emulator(faults=["status_503"] * 30)
+    return server, driver.client(base_url=server.url, max_retries=2, stages=[Retry(chance=lambda: 0.0)])
+
+
+async def awaited(value: Any) -> Any:
+    """Wait for what has to be awaited."""
+    return await value if inspect.isawaitable(value) else value
+
+
+class Asking:
+    """Answers with what another client answers: asked at once, or when the answer is read."""
+
+    def __init__(self, inner: Any, *, is_lazy: bool) -> None:
+        self._inner = inner
+        self._is_lazy = is_lazy
+
+    async def __call__(self, call: Call) -> Reply:
+        """Ask."""
+        if not self._is_lazy:
+            await awaited(self._inner.chat.completions.create(**call.body))
+        return reply_from(call, self._generate, route="inner")
+
+    async def _generate(self, call: Call) -> AsyncGenerator[dict[str, Any], None]:
+        answer = await awaited(self._inner.chat.completions.create(**{**call.body, "stream": False}))
+        yield chunk(answer.choices[0].message.content)
+        yield chunk(finish="stop")
+
+
+@pytest.mark.parametrize("is_stream", [True, False], ids=["streamed", "plain"])
+@pytest.mark.parametrize("is_lazy", [False, True], ids=["at once", "while it is read"])
+def test_a_client_inside_a_client(driver: Driver, emulator: StartEmulator, *, is_stream: bool, is_lazy: bool) -> None:
+    """Retries of a client that answers for another do not multiply: the outer one makes all of them."""
+    server, inner = down(driver, emulator)
+    backend = Asking(inner, is_lazy=is_lazy)
+    outer = driver.client(backend=backend, max_retries=2, stages=[Retry(chance=lambda: 0.0)])
+    with pytest.raises(openai.InternalServerError):
+        read(driver, outer, is_stream=is_stream)
+
+    assert 3 == len(server.requests)
+
+
+def read(driver: Driver, client: Any, *, is_stream: bool) -> str:
+    """Ask, and give all of the text."""
+    answer = driver.create(client, stream=is_stream)
+    return driver.stream_text(answer) if is_stream else answer.choices[0].message.content or ""
+
+
+def test_clients_one_after_the_other(driver: Driver, emulator: StartEmulator) -> None:
+    """A client that has answered for another has its own retries again afterwards."""
+    server, inner = down(driver, emulator)
+    outer = driver.client(backend=Asking(inner, is_lazy=False), max_retries=0, stages=[Retry(chance=lambda: 0.0)])
+    for asked in (outer, inner, outer):
+        with pytest.raises(openai.InternalServerError):
+            driver.create(asked)
+
+    assert 1 + 3 + 1 == len(server.requests)
+
+
+def test_a_client_beside_an_open_stream(driver: Driver, emulator: StartEmulator) -> None:
+    """A stream that is only open does not take another client's retries away, nor does the reading of it."""
+    server, client = down(driver, emulator)
+    other = driver.client(base_url=emulator(replies=["one two three"]).url)
+    opened = driver.iterate(driver.create(other, stream=True))
+    next(opened)
+    with pytest.raises(openai.InternalServerError):
+        driver.create(client)
+    list(opened)
+    with pytest.raises(openai.InternalServerError):
+        driver.create(client)
+
+    assert 6 == len(server.requests)
+
+
+def test_clients_at_the_same_time(driver: Driver, emulator: StartEmulator) -> None:
+    """Clients that are used in threads, or tasks, side by side each make their own retries."""
+    server, client = down(driver, emulator)
+    other = driver.client(base_url=server.url, max_retries=2, stages=[Retry(chance=lambda: 0.0)])
+    body: Any = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hello"}]}
+    failures = driver.together(*[partial(asked.chat.completions.create, **body) for asked in (client, other)])
+
+    assert [openai.InternalServerError] * 2 == [type(failure) for failure in failures]
+    assert 6 == len(server.requests)
+
+
+def test_two_stages_in_one_chain() -> None:
+    """Of two such stages in a chain only the outer one retries."""
+    backend = ScriptedBackend(*[refused(503)] * 9)
+    with pytest.raises(openai.InternalServerError):
+        finish(compose([Retry(), Retry()], backend)(make_call(max_retries=2)))
+
+    assert 3 == len(backend.calls)
+
+
+def test_it_is_in_the_chain() -> None:
+    """Retry is a link of the chain that every client gets."""
+    assert 1 == [type(stage) for stage in default_stages()].count(Retry)

@@ -1,0 +1,95 @@
+"""`client.check()`: ask every endpoint which models it serves, before an emergency does."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import openai
+
+from deepseek_sdk.routing.models import ALIASES, RETIRED
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Sequence
+
+__all__ = ["Place", "RouteCheck", "checked_routes"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RouteCheck:
+    """
+    What came of asking about one route.
+
+    Attributes:
+        route: Its name; "default" is the client's own endpoint.
+        model: The model it asks for, or None for the own endpoint, which is asked for any.
+        base_url: The endpoint, or None for a backend of this process, which is not asked.
+        problem: What would go wrong, in a sentence, or None.
+        served: The models the endpoint says it serves.
+    """
+
+    route: str
+    model: str | None
+    base_url: str | None
+    problem: str | None = None
+    served: tuple[str, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        """Whether nothing is known to be wrong."""
+        return self.problem is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """
+    Where a route leads.
+
+    Attributes:
+        route: Its name.
+        model: The model it asks for, or None.
+        client: The client of its endpoint, or None for a backend.
+    """
+
+    route: str
+    model: str | None
+    client: Any
+
+
+async def checked_routes(places: Sequence[Place], ask: Callable[[Any], Awaitable[list[str]]]) -> list[RouteCheck]:
+    """
+    Ask every endpoint for its models, each once.
+
+    Args:
+        places: Where the routes lead.
+        ask: Asks the endpoint of a client.
+
+    Returns:
+        One result for each place, in their order.
+    """
+    answers: dict[int, list[str] | openai.OpenAIError] = {}
+    for place in places:
+        if place.client is not None and id(place.client) not in answers:
+            try:
+                answers[id(place.client)] = await ask(place.client)
+            except openai.OpenAIError as error:
+                answers[id(place.client)] = error
+    return [_verdict(place, answers.get(id(place.client))) for place in places]
+
+
+def _verdict(place: Place, answer: list[str] | openai.OpenAIError | None) -> RouteCheck:
+    if answer is None:
+        return RouteCheck(route=place.route, model=place.model, base_url=None)
+    url = str(place.client.base_url).rstrip("/")
+    if isinstance(answer, openai.OpenAIError):
+        problem = f"{url} does not say which models it serves: {answer}"
+        return RouteCheck(route=place.route, model=place.model, base_url=url, problem=problem)
+    problem_ = _problem(place.model, answer)
+    return RouteCheck(route=place.route, model=place.model, base_url=url, problem=problem_, served=tuple(answer))
+
+
+def _problem(model: str | None, served: list[str]) -> str | None:
+    if model is None or model in served or ALIASES.get(model) in served:
+        return None
+    what = f"{model} was retired on 2026-07-24" if model in RETIRED else f"{model} is not served"
+    return f"{what}; the endpoint serves {', '.join(sorted(served)) or 'nothing'}"

@@ -1,0 +1,69 @@
+"""`Policies`: what holds for every call of a client and of its children."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from deepseek_sdk._clock import UNSET
+from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.resilience.breaker import BreakerPolicy, Breakers
+from deepseek_sdk.resilience.limiter import LimiterPolicy, Limiters
+from deepseek_sdk.resilience.retrying import RetryPolicy
+
+__all__ = ["Policies"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Policies:
+    """
+    What holds for every call.
+
+        Policies()                                     the defaults
+        Policies.of(breaker=None)                      no circuit breaker
+        Policies.of(breaker=other_client.breakers)     shared with another client, of either colour
+
+    Attributes:
+        retry: What is asked again.
+        breakers: The circuit breakers, one for each account.
+        limiters: The limiters, one for each account.
+    """
+
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+    breakers: Breakers = field(default_factory=lambda: Breakers(BreakerPolicy()))
+    limiters: Limiters = field(default_factory=lambda: Limiters(LimiterPolicy()))
+
+    @classmethod
+    def of(cls, *, retry: Any = None, breaker: Any = UNSET, limiter: Any = UNSET) -> Policies:
+        """
+        Read the arguments of a client.
+
+        Args:
+            retry: A RetryPolicy, or None for the default one.
+            breaker: A BreakerPolicy, the Breakers of another client, None for none, UNSET for the default.
+            limiter: A LimiterPolicy, the Limiters of another client, None for none, UNSET for the default.
+
+        Returns:
+            The policies.
+
+        Raises:
+            ConfigurationError: One of them is something else.
+        """
+        if not isinstance(retry, RetryPolicy | None):
+            raise ConfigurationError(f"retry must be a RetryPolicy, not {retry!r}")
+        return cls(
+            retry=retry or RetryPolicy(),
+            breakers=_registry("breaker", breaker, BreakerPolicy, Breakers),
+            limiters=_registry("limiter", limiter, LimiterPolicy, Limiters),
+        )
+
+
+def _registry(name: str, given: Any, policy: Any, registry: Any) -> Any:
+    if given is UNSET:
+        return registry(policy())
+    if given is None or isinstance(given, policy):
+        return registry(given)
+    if isinstance(given, registry):
+        return given
+    kinds = f"a {policy.__name__}, the {registry.__name__} of another client, or None"
+    raise ConfigurationError(f"{name} must be {kinds}, not {given!r}")

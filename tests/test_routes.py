@@ -1,0 +1,378 @@
+"""Chains of routes over real sockets, in both colours and on every surface of a call."""
+
+from __future__ import annotations
+
+import socket
+import time
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pytest
+from pydantic import BaseModel
+
+from deepseek_sdk import Deadlines, Route, report
+from deepseek_sdk.backends import Call, Reply, reply_from
+from deepseek_sdk.errors import ConfigurationError, StreamInterruptedError
+from tests.raw_server import (
+    DONE,
+    FINISH,
+    ROLE,
+    RawServer,
+    answer,
+    completion,
+    delta,
+    keep_alives,
+    refusal,
+    silence,
+    stream,
+    whole,
+    without_certificates,  # noqa: F401  a fixture
+)
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncGenerator, Callable
+
+    from tests.conftest import Driver, StartEmulator
+
+SURFACES = ["plain", "stream", "parse", "raw", "streaming raw", "helper"]
+HELLO = [{"role": "user", "content": "Hello"}]
+
+
+class Answer(BaseModel):
+    """What `parse()` reads."""
+
+    text: str
+
+
+class Echo:
+    """A backend that says what it was asked for."""
+
+    name = "echo"
+
+    async def __call__(self, call: Call) -> Reply:
+        """Answer with the model."""
+
+        async def generate(call: Call) -> AsyncGenerator[dict[str, Any], None]:
+            yield {"choices": [{"index": 0, "delta": {"content": call.model}, "finish_reason": None}]}
+            yield {"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]}
+
+        return reply_from(call, generate, route="echo")
+
+
+def elsewhere(server: RawServer, model: str = "deepseek-v4-pro", **given: Any) -> Route:
+    """Make a route to another endpoint."""
+    return Route(model, base_url=server.url, api_key="other-key-000000", **given)
+
+
+def asked(driver: Driver, client: Any, surface: str) -> tuple[str, Any]:
+    """Make a call on one surface; give its text and what `report()` reads."""
+    body: dict[str, Any] = {"model": "deepseek-flash", "messages": HELLO}
+    completions = client.chat.completions
+    if surface == "plain":
+        found = driver.call(completions.create, **body)
+        return found.choices[0].message.content, found
+    if surface == "stream":
+        found = driver.call(completions.create, **body, stream=True)
+        return driver.stream_text(found), found
+    if surface == "parse":
+        found = driver.call(completions.parse, **body, response_format=Answer)
+        return found.choices[0].message.parsed.text, found
+    if surface == "raw":
+        found = driver.call(completions.with_raw_response.create, **body)
+        return driver.call(found.parse).choices[0].message.content, found
+    if surface == "streaming raw":
+        with driver.entered(completions.with_streaming_response.create(**body)) as found:
+            return driver.call(found.parse).choices[0].message.content, found
+    with driver.entered(completions.stream(**body)) as found:
+        for _ in driver.iterate(found):
+            pass
+        return driver.call(found.get_final_completion).choices[0].message.content, found
+
+
+def text_for(surface: str) -> str:
+    """Give an answer that the surface can read."""
+    return '{"text": "Hi"}' if surface == "parse" else "Hi"
+
+
+FAILURES: dict[str, tuple[Callable[..., Any], str]] = {
+    "refused": (refusal(503, "busy"), "overloaded"),
+    "cut before content": (stream(ROLE, end="close"), "interrupted"),
+    "reset before content": (stream(ROLE, end="reset"), "interrupted"),
+    "error event": (stream(ROLE, b'data: {"error": {"message": "busy"}}\n\n'), "server_event"),
+    "keep-alives": (keep_alives(0.05), "first_token_timeout"),
+    "silence": (silence, "first_token_timeout"),
+}
+
+
+@pytest.mark.parametrize("surface", SURFACES)
+@pytest.mark.parametrize("name", FAILURES)
+def test_another_route_answers(driver: Driver, name: str, surface: str) -> None:
+    """Whatever fails before the first content, on every surface, another route's answer is all that is seen."""
+    failing, reason = FAILURES[name]
+    with RawServer(failing) as first, RawServer(stream(*answer(text_for(surface)))) as second:
+        client = driver.client(
+            base_url=first.url, routes=[elsewhere(second)], deadlines=Deadlines(first_token=0.3), max_retries=0
+        )
+        text, found = asked(driver, client, surface)
+
+    assert "Hi" == text
+    told = report(found)
+    assert [("default", reason), ("deepseek-v4-pro", None)] == [(a.route, a.reason) for a in told.attempts]
+    assert "deepseek-v4-pro" == second.requests[0].body["model"]
+
+
+def test_the_same_policy_holds_for_every_surface(driver: Driver) -> None:
+    """One fault leads to as many attempts, and to the same route, whichever way the call is made."""
+    counts = set()
+    for surface in SURFACES:
+        with RawServer(refusal(500, "no")) as first, RawServer(stream(*answer(text_for(surface)))) as second:
+            client = driver.client(base_url=first.url, routes=[elsewhere(second)])
+            _, found = asked(driver, client, surface)
+            counts.add((len(first.requests), len(second.requests), report(found).route))
+
+    assert {(1, 1, "deepseek-v4-pro")} == counts
+
+
+def test_after_content_was_shown_nobody_takes_over(driver: Driver) -> None:
+    """A stream that is cut after content raises, with what had come."""
+    with RawServer(stream(ROLE, delta(content="He"), end="close")) as first, RawServer(stream(*answer("Hi"))) as second:
+        client = driver.client(base_url=first.url, routes=[elsewhere(second)])
+        with pytest.raises(StreamInterruptedError) as caught:
+            driver.stream_text(driver.create(client, stream=True))
+
+    assert ("He", []) == (caught.value.partial.text, second.requests)
+
+
+def test_a_stall_of_a_plain_call_is_another_routes_turn(driver: Driver) -> None:
+    """A plain call is folded from a stream while another route could take over, so a stall in it can be seen."""
+    script = stream(ROLE, delta(content="wrong"), end="hold")
+    with RawServer(script) as first, RawServer(whole(completion("right"))) as second:
+        client = driver.client(base_url=first.url, routes=[elsewhere(second)], deadlines=Deadlines(stall=0.3))
+        found = driver.create(client)
+
+    assert "right" == found.choices[0].message.content
+    assert ["stall", None] == [attempt.reason for attempt in report(found).attempts]
+    assert 1 == report(found).possibly_billed_attempts
+
+
+def test_keys_and_headers_stay_where_they_belong(driver: Driver) -> None:
+    """Another endpoint gets its own key, and neither the client's key and headers nor the call's authorization."""
+    with RawServer(refusal(503, "busy")) as first, RawServer(stream(*answer("Hi"))) as second:
+        client = driver.client(
+            api_key="own-key-1234567",
+            base_url=first.url,
+            default_headers={"X-Corporate": "secret"},
+            routes=[elsewhere(second)],
+            max_retries=0,
+        )
+        driver.create(client, extra_headers={"Authorization": "Bearer extra", "X-Trace": "t"})
+
+    own, other = first.requests[0].headers, second.requests[0].headers
+    assert ("Bearer extra", "secret") == (own["authorization"], own["x-corporate"])
+    assert ("Bearer other-key-000000", "t") == (other["authorization"], other["x-trace"])
+    assert "x-corporate" not in other
+    assert own["user-agent"] == other["user-agent"]
+
+
+def test_an_error_holds_no_key_of_any_route(driver: Driver) -> None:
+    """Where a server repeats the key that it was sent, the caller's error does not."""
+    with (
+        RawServer(refusal(503, "own-key-1234567 is busy")) as first,
+        RawServer(refusal(400, "bad, other-key-000000")) as second,
+    ):
+        client = driver.client(api_key="own-key-1234567", base_url=first.url, routes=[elsewhere(second)], max_retries=0)
+        with pytest.raises(openai.BadRequestError) as caught:
+            driver.create(client)
+
+    shown = f"{caught.value!r} {caught.value.body} {caught.value.__cause__!r} {caught.value.__context__!r}"
+    assert "other-key" not in shown
+    assert "own-key" not in shown
+
+
+@pytest.mark.parametrize(
+    ("model", "expected"),
+    [
+        ("deepseek-flash", ["default:deepseek-flash", "v4:deepseek-v4-pro", "small:other-model"]),
+        ("v4", ["v4:deepseek-v4-pro", "small:other-model"]),
+        ("deepseek-v4-pro", ["v4:deepseek-v4-pro", "small:other-model"]),
+        ("small", ["small:other-model"]),
+        ("auto", ["v4:deepseek-v4-pro", "small:other-model"]),
+    ],
+)
+def test_the_model_says_where_the_call_starts(driver: Driver, model: str, expected: list[str]) -> None:
+    """A route's name or model starts there; another model is asked for at the client's own endpoint first."""
+    with RawServer(refusal(503, "busy")) as server:
+        routes = [Route("deepseek-v4-pro", name="v4"), elsewhere(server, "other-model", name="small")]
+        client = driver.client(base_url=server.url, routes=routes, max_retries=0)
+        with pytest.raises(openai.InternalServerError) as caught:
+            driver.create(client, model=model)
+
+    assert expected == [f"{attempt.route}:{attempt.model}" for attempt in report(caught.value).attempts]
+
+
+def test_auto_without_routes_is_the_default_model(driver: Driver) -> None:
+    """A client without routes asks its endpoint for deepseek-flash."""
+    with RawServer(whole(completion("Hi"))) as server:
+        driver.create(driver.client(base_url=server.url), model="auto")
+
+    assert "deepseek-flash" == server.requests[0].body["model"]
+
+
+def test_routes_may_be_chosen_for_some_calls(driver: Driver) -> None:
+    """`with_options(routes=)` and `options(routes=)` go over the client's routes."""
+    from deepseek_sdk import options  # noqa: PLC0415  beside its use
+
+    with RawServer(refusal(503, "busy")) as first, RawServer(stream(*answer("Hi"))) as second:
+        client = driver.client(base_url=first.url, max_retries=0)
+        child = client.with_options(routes=[elsewhere(second)])
+
+        assert "Hi" == driver.create(child).choices[0].message.content
+        with options(routes=[Echo()]):
+            assert "echo" == driver.create(client).choices[0].message.content
+        with pytest.raises(openai.InternalServerError):
+            driver.create(child.with_options(routes=[]))
+
+
+def test_a_first_token_deadline_moves_on_in_time(driver: Driver) -> None:
+    """Keep-alives do not put off the clock; the fallback's answer is there soon after."""
+    with RawServer(keep_alives(0.1)) as first, RawServer(stream(*answer("Hi"))) as second:
+        client = driver.client(base_url=first.url, routes=[elsewhere(second)], deadlines=Deadlines(first_token=0.5))
+        started = time.monotonic()
+        found = driver.create(client, stream=True)
+        text = driver.stream_text(found)
+        took = time.monotonic() - started
+
+        assert ("Hi", True) == (text, first.wait_for_abort())
+    assert 0.5 <= took < 2
+
+
+def test_a_slow_but_living_stream_is_not_left(driver: Driver) -> None:
+    """Reasoning resets the stall clock: a stream that thinks aloud, slowly, is read to its end."""
+
+    def script(exchange: Any) -> None:
+        exchange.head(content_type="text/event-stream", transfer_encoding="chunked")
+        exchange.chunks(ROLE)
+        for _ in range(6):
+            exchange.pause(0.15)
+            exchange.chunks(delta(reasoning_content="hm "))
+        exchange.chunks(delta(content="Hi"), FINISH, DONE)
+        exchange.send(b"0\r\n\r\n")
+
+    with RawServer(script) as first, RawServer(stream(*answer("wrong"))) as second:
+        deadlines = Deadlines(first_token=1, stall=0.5)
+        client = driver.client(base_url=first.url, routes=[elsewhere(second)], deadlines=deadlines)
+
+        assert "Hi" == driver.stream_text(driver.create(client, stream=True))
+    assert [] == second.requests
+
+
+def test_a_backend_is_a_route_like_any_other(driver: Driver) -> None:
+    """A chain may lead from an endpoint to a backend of this process, and from there to an endpoint."""
+    with RawServer(refusal(503, "busy")) as server:
+        client = driver.client(base_url=server.url, routes=[Route("local", backend=Echo())], max_retries=0)
+        found = driver.create(client)
+
+    assert ("local", "local") == (found.choices[0].message.content, found.model)
+    assert "local" == report(found).route
+
+
+def test_raw_responses_name_the_route(driver: Driver) -> None:
+    """Headers say who answered, also where the name is no ASCII."""
+    with RawServer(refusal(503, "busy")) as first, RawServer(stream(*answer("Hi"))) as second:
+        routes = [elsewhere(second, name="备用 1")]
+        client = driver.client(base_url=first.url, routes=routes, max_retries=0)
+        raw = driver.call(
+            client.chat.completions.with_raw_response.create, model="deepseek-flash", messages=HELLO, stream=True
+        )
+
+    assert "%E5%A4%87%E7%94%A8%201" == raw.headers["x-deepseek-sdk-route"]
+    assert "2" == raw.headers["x-deepseek-sdk-attempts"]
+
+
+@pytest.mark.parametrize("way", ["offline", "no key"])
+def test_a_client_without_an_endpoint_opens_no_socket(
+    driver: Driver, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    """Offline, or without a key and with a backend, every call is answered in the process."""
+    given: dict[str, Any] = {"api_key": None, "routes": [Route("local", backend=Echo())]}
+    client = driver.client(**given, **({"offline": True} if way == "offline" else {}))
+    driver.create(client)  # an event loop has a socket of its own
+    with monkeypatch.context() as patch:
+        patch.setattr(socket, "socket", _forbidden)
+
+        assert "local" == driver.create(client, model="gpt-unknown").choices[0].message.content
+        assert "local" == driver.stream_text(driver.create(client, model="auto", stream=True))
+        with pytest.raises(ConfigurationError, match="for which there is no key"):
+            driver.call(client.models.retrieve, "x")
+
+
+def _forbidden(*_: Any, **__: Any) -> Any:
+    pytest.fail("a socket was opened")
+
+
+@pytest.mark.parametrize(
+    ("given", "text"),
+    [
+        ({"offline": True}, "offline=True leaves nothing that could answer"),
+        ({"offline": True, "routes": ["deepseek-flash"]}, "asks an endpoint, and the client is offline"),
+        ({"backend": Echo(), "api_key": None, "routes": ["deepseek-flash"]}, "for which the client has no key"),
+        ({"routes": ["deepseek-chat"]}, "deepseek-chat was retired on 2026-07-24; use deepseek-flash"),
+        ({"routes": [Route("x", backend="missing")]}, "there is no backend 'missing'"),
+        ({"routes": "deepseek-flash"}, "routes must be a list of routes"),
+        ({"retry": 3}, "retry must be a RetryPolicy, not 3"),
+        ({"breaker": 3}, "breaker must be a BreakerPolicy, the Breakers of another client, or None, not 3"),
+        ({"limiter": 3}, "limiter must be a LimiterPolicy, the Limiters of another client, or None, not 3"),
+        ({"stages": [], "breaker": None, "limiter": None}, "stages is the whole pipeline"),
+    ],
+)
+def test_a_chain_is_checked_when_the_client_is_made(driver: Driver, given: dict[str, Any], text: str) -> None:
+    """What could never answer is refused before the first emergency."""
+    with pytest.raises(ConfigurationError) as caught:
+        driver.client(**given)
+
+    assert text in str(caught.value)
+
+
+def test_check_asks_each_endpoint_for_its_models(driver: Driver, emulator: StartEmulator) -> None:
+    """A route whose model is not served is named, with what is served; one that cannot be reached is, too."""
+    server = emulator()
+    routes = [
+        Route("deepseek-v4-pro"),
+        Route("deepseek-v4-flash"),
+        Route("deepseek-chat"),
+        Route("gone", base_url="http://127.0.0.1:9", api_key="k"),
+        Route("local", backend=Echo()),
+    ]
+    client = driver.client(base_url=server.url, routes=routes)
+    found = {check.route: check for check in driver.call(client.check)}
+
+    assert ["default", "deepseek-v4-pro", "deepseek-v4-flash", "deepseek-chat", "gone", "local"] == list(found)
+    assert {"deepseek-chat", "gone"} == {name for name, check in found.items() if not check.is_good}
+    assert "deepseek-chat was retired on 2026-07-24; the endpoint serves deepseek-flash, deepseek-v4-pro" == (
+        found["deepseek-chat"].problem
+    )
+    assert "does not say which models it serves" in str(found["gone"].problem)
+
+
+def test_health_names_routes_and_what_is_known_of_them(driver: Driver) -> None:
+    """Routes come in their order, then the accounts that were asked without one; no key is shown."""
+    with RawServer(refusal(503, "busy")) as first, RawServer(stream(*answer("Hi"))) as second:
+        client = driver.client(base_url=first.url, routes=[elsewhere(second), Echo()], max_retries=0)
+        driver.create(client)
+        health = client.health()
+
+    assert [("deepseek-v4-pro", 1, 0), ("echo", 0, 0), (None, 1, 1)] == [
+        (route.route, route.calls, route.failures) for route in health.routes
+    ]
+    assert health.is_healthy
+    assert "other-key" not in repr(health)
+
+
+def test_an_empty_answer_may_be_an_answer(driver: Driver) -> None:
+    """`on_empty="accept"` hands out an answer without a word, in either way of reading."""
+    with RawServer(stream(ROLE, FINISH, DONE), whole(completion(""))) as server:
+        client = driver.client(base_url=server.url, on_empty="accept")
+
+        assert "" == driver.stream_text(driver.create(client, stream=True))
+        assert "" == driver.create(client).choices[0].message.content
+    assert 2 == len(server.requests)
