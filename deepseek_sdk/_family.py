@@ -52,7 +52,8 @@ class Family:
         policies: What holds for every call.
         stages: The pipeline, or None for the usual one.
         backend: What answers in place of the client's endpoint, or None.
-        is_offline: The client has no endpoint of its own.
+        is_offline: No socket may be opened.
+        is_keyless: There is no key for the client's own endpoint, so only routes can answer.
 
     Attributes:
         policies: What holds for every call.
@@ -64,15 +65,21 @@ class Family:
     """
 
     def __init__(
-        self, policies: Policies, stages: Sequence[Stage] | None = None, *, backend: Backend | None, is_offline: bool
+        self,
+        policies: Policies,
+        stages: Sequence[Stage] | None = None,
+        *,
+        backend: Backend | None,
+        is_offline: bool,
+        is_keyless: bool,
     ) -> None:
         self._background = PerProcess(Background)
         self._watchdog = PerProcess(Watchdog)
         self.policies = policies
         self.is_offline = is_offline
         self.sites = Sites(backend)
-        self.has_own = backend is not None or not is_offline
-        self.has_endpoint = backend is None and not is_offline
+        self.has_endpoint = backend is None and not is_offline and not is_keyless
+        self.has_own = backend is not None or self.has_endpoint
         self.proceed = compose(default_stages(policies) if stages is None else stages, ask)
 
     def admit(self, asked: Asked, *, path: str, is_stream: bool, own: CallOptions) -> Call:

@@ -24,7 +24,6 @@ from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.policies import Policies
-from deepseek_sdk.routing.chain import Chain
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -115,7 +114,7 @@ class Shared:
             limiter: How many calls may be in flight, or the `limiters` of another client, or None: any number.
             on_empty: What an answer is that is complete and empty: "error" (the default), or "accept".
             offline: The client has no endpoint of its own and opens no socket: its routes, or its backend, answer in
-                this process. It is so, too, where there is no key and a route with a backend.
+                this process. Where there is no key and there are routes, these answer alone, too.
             **openai_options: Every other keyword of openai's client.
 
         Raises:
@@ -136,7 +135,8 @@ class Shared:
                 settings,
                 backend,
                 policies={"retry": retry, "breaker": breaker, "limiter": limiter},
-                is_offline=offline or (not _has_key(api_key, settings, given) and _has_backend(routes)),
+                is_offline=offline,
+                is_keyless=bool(routes) and routes is not UNSET and not _has_key(api_key, settings, given),
             ),
             own=_own_options(deadlines, settings, **calls),
             support=StreamSupport(),
@@ -293,6 +293,7 @@ def _family(
     *,
     policies: Mapping[str, Any],
     is_offline: bool,
+    is_keyless: bool,
 ) -> Family:
     given = [name for name, value in policies.items() if value is not UNSET and (name != "retry" or value is not None)]
     if stages is not None:
@@ -301,15 +302,12 @@ def _family(
             raise ConfigurationError(f"stages is the whole pipeline: {min(given)} would have no effect beside it")
     chosen, model = (settings["backend"], settings["local_model"]) if isinstance(backend, Unset) else (backend, None)
     loaded = None if chosen is None else load_backend(chosen, model)
-    return Family(Policies.of(**policies), stages, backend=loaded, is_offline=is_offline)
+    chosen_policies = Policies.of(**policies) if stages is None else Policies.within(stages)
+    return Family(chosen_policies, stages, backend=loaded, is_offline=is_offline, is_keyless=is_keyless)
 
 
 def _has_key(api_key: object, settings: Settings, given: Mapping[str, Any]) -> bool:
     return bool(api_key or settings["api_key"] or any(given.get(name) for name in _OTHER_CREDENTIALS))
-
-
-def _has_backend(routes: Any) -> bool:
-    return not isinstance(routes, Unset) and any(stop.route.backend is not None for stop in Chain(routes).stops)
 
 
 def _own_options(deadlines: Deadlines | None, settings: Settings, **given: Any) -> CallOptions:

@@ -29,12 +29,14 @@ if TYPE_CHECKING:
 
     AnyClient = openai.OpenAI | openai.AsyncOpenAI
 
-__all__ = ["Asked", "Sites", "forget_openai_environment", "identity_of"]
+__all__ = ["Asked", "Sites", "forget_openai_environment"]
 
-_IDENTITY = "_deepseek_identity"
+_ACCOUNTS = "_deepseek_accounts"
+# A service may take the names of models from its callers.
+_MOST_ACCOUNTS = 64
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long, and there is one for each call
 class Asked:
     """
     A request as it came from openai.
@@ -95,7 +97,7 @@ class Sites:
         what = f"the route {stop.name!r} asks an endpoint"
         if is_offline:
             raise ConfigurationError(f"{what}, and the client is offline: give it a backend")
-        if not route.is_elsewhere and not identity_of(client)[1]:
+        if not route.is_elsewhere and not _account(client, route.model).credential:
             raise ConfigurationError(f"{what}, for which the client has no key")
         asked: Any = self.client(stop, client)
         if route.model in RETIRED and host_and_path(asked.base_url)[0].endswith("deepseek.com"):
@@ -265,24 +267,22 @@ def _backend_account(backend: Backend, name: str, model: str) -> Account | None:
 
 
 def _account(client: AnyClient, model: str) -> Account:
-    base_url, credential = identity_of(client)
-    return Account(base_url, model, credential)
+    accounts = _accounts_of(client)
+    account = accounts.get(model)
+    if account is None:
+        account = accounts[""]._replace(model=model)
+        if len(accounts) < _MOST_ACCOUNTS:
+            accounts[model] = account
+    return account
 
 
-def identity_of(client: AnyClient) -> tuple[str, str]:
-    """
-    Say what a client is to breakers and limiters.
-
-    Args:
-        client: It.
-
-    Returns:
-        Its endpoint, and what stands for its key; worked out again only when one of them was changed.
-    """
+def _accounts_of(client: AnyClient) -> dict[str, Account]:
+    """Keep the accounts of a client by model, the one without a model first, until its key or endpoint changes."""
     key = getattr(client, "_api_key_provider", None) or client.api_key
-    kept = client.__dict__.get(_IDENTITY)
+    kept = client.__dict__.get(_ACCOUNTS)
     if kept is None or kept[0] is not key or kept[1] is not client.base_url:
         # A URL may hold a password.
         url = re.sub(r"//[^/]*@", "//", str(client.base_url)).rstrip("/")
-        kept = client.__dict__[_IDENTITY] = (key, client.base_url, (url, credential_of(key)))
-    return kept[2]
+        kept = client.__dict__[_ACCOUNTS] = (key, client.base_url, {"": Account(url, "", credential_of(key))})
+    accounts: dict[str, Account] = kept[2]
+    return accounts

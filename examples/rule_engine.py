@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+import sys
 from pathlib import Path
 
 from service import service
 
 from deepseek_sdk import Client, RuleEngine, report
+
+# What the library says about each failure, among what is printed.
+logging.basicConfig(stream=sys.stdout, level=logging.WARNING, format="  log: %(message)s")
 
 PHRASES = Path(__file__).parent / "rules" / "phrases.toml"
 QUESTIONS = (

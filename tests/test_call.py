@@ -25,7 +25,7 @@ from deepseek_sdk.testing.scripted import make_call
         ({"on_empty": "retry"}, "on_empty must be one of 'error', 'accept', not 'retry'"),
         (
             {"timeout": 5},
-            "unknown option 'timeout'; options are deadlines, on_empty, plain, priority, routes, session_id",
+            "unknown option 'timeout'; options are deadlines, on_empty, plain",
         ),
     ],
 )

@@ -25,8 +25,9 @@ RULES = "Nobody is there."
 WAYS = ("plain", "stream")
 CHAINS = ("fallback", "rules", "none")
 
-# No attempt may last longer than the first of these, and no call longer than the last, in seconds.
-SILENCE_S, TOTAL_S, SLACK_S = 0.3, 3.0, 1.0
+# What never ends by itself is waited for no longer than this; all other clocks are only there to end a test that hangs.
+SILENT = {"no_answer", "keep_alive_forever", "stall", "stall_with_keep_alives"}
+SILENCE_S, TOTAL_S = 0.3, 4.0
 
 # What strikes in the middle, struck before the first token instead: a stream has shown nothing yet.
 EARLY: dict[str, Any] = {
@@ -57,8 +58,8 @@ FINAL = {"octet_stream_error", "status_400", "status_409", "status_413", "status
 # Not asked again at the same place: it was silent, its key or model is refused, or asking again mends nothing.
 ASKED_ONCE = {
     *FINAL,
-    *("no_answer", "keep_alive_forever", "stall", "stall_with_keep_alives", "malformed_event", "html_200"),
-    *("unknown_finish_reason", "status_401", "status_402", "status_404"),
+    *SILENT,
+    *("malformed_event", "html_200", "unknown_finish_reason", "status_401", "status_402", "status_404"),
 }
 
 
@@ -103,14 +104,21 @@ def fallback() -> Iterator[Emulator]:
         yield server
 
 
-def client_for(driver: Driver, primary: Emulator, fallback: Emulator, chain: str) -> Any:
-    """Make a client with short clocks, one quick retry, and what may answer in the primary's place."""
-    other = Route("deepseek-v4-pro", name="fallback", base_url=fallback.url, api_key="another-key")
-    routes: Any = {"fallback": [other], "rules": [RuleEngine(default=RULES)], "none": []}[chain]
+@pytest.fixture(scope="module")
+def routes(fallback: Emulator) -> dict[str, Any]:
+    """Keep what may answer in the primary's place, by the name of the chain."""
+    patient = Deadlines(first_token=TOTAL_S, stall=TOTAL_S)
+    other = Route("deepseek-v4-pro", name="fallback", base_url=fallback.url, api_key="another-key", deadlines=patient)
+    return {"fallback": [other], "rules": [RuleEngine(default=RULES)], "none": []}
+
+
+def client_for(driver: Driver, primary: Emulator, fault: str, routes: list[Any]) -> Any:
+    """Make a client with one quick retry, and with short clocks for what would never end."""
+    silence = SILENCE_S if fault.partition("(")[0] in SILENT else TOTAL_S
     return driver.client(
         base_url=primary.url,
         routes=routes,
-        deadlines=Deadlines(first_token=SILENCE_S, stall=SILENCE_S, total=TOTAL_S),
+        deadlines=Deadlines(first_token=silence, stall=silence, total=TOTAL_S),
         retry=RetryPolicy(max_retries=1, first_wait=0.01),
     )
 
@@ -126,11 +134,11 @@ def ask(driver: Driver, client: Any, way: str) -> tuple[str, Any]:
 @pytest.mark.parametrize("chain", CHAINS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("fault", FAULTS)
-def test_fault(driver: Driver, primary: Emulator, fallback: Emulator, fault: str, way: str, chain: str) -> None:
+def test_fault(driver: Driver, primary: Emulator, routes: dict[str, Any], fault: str, way: str, chain: str) -> None:
     """A call ends in the full text of whoever answers, or in its own error; never in half an answer, never late."""
     primary.faults = Fault.named(fault)
     expected = fate(fault, way, chain)
-    client = client_for(driver, primary, fallback, chain)
+    client = client_for(driver, primary, fault, routes[chain])
     started = time.monotonic()
     if isinstance(expected.outcome, str):
         check_own_answer(expected, *ask(driver, client, way))
@@ -139,9 +147,10 @@ def test_fault(driver: Driver, primary: Emulator, fallback: Emulator, fault: str
     else:
         with pytest.raises(openai.OpenAIError) as caught:
             ask(driver, client, way)
-        check_error(expected, caught.value)
+        check_error(fault, expected, caught.value)
 
-    assert time.monotonic() - started < TOTAL_S + SLACK_S
+    # The call's own clock ends at that; the rest is a slow machine's.
+    assert time.monotonic() - started < TOTAL_S + 1
     assert [0] * len(client.limiters) == [limiter.in_flight for limiter in client.limiters]
     assert [0] * len(client.breakers) == [breaker.in_flight for breaker in client.breakers]
 
@@ -168,30 +177,19 @@ def check_other_answer(expected: Fate, chain: str, text: str, answer: Any) -> No
     assert {"fallback": 0, "rules": 3}[chain] == told.degradation
 
 
-def check_error(expected: Fate, error: Any) -> None:
-    """Check an error: of its class, with every attempt, and with nothing that the server had not said."""
-    row = classify(error)
+def check_error(fault: str, expected: Fate, error: Any) -> None:
+    """Check an error: of its class, as the table of errors has it, with every attempt, and only with what was said."""
+    name, row = fault.partition("(")[0], classify(error)
 
     assert isinstance(error, expected.outcome), repr(error)
     assert row.reason in REASONS - {"unexpected"}
+    assert (name not in FINAL, name not in ASKED_ONCE) == (row.move_on, row.retry)
     assert ["default"] * expected.attempts == [attempt.route for attempt in error.attempts]
     assert {"failed"} == {attempt.outcome for attempt in error.attempts}
     assert all(attempt.ended is not None for attempt in error.attempts)
     if isinstance(error, DeepSeekError):
         assert REPLY.content.startswith(error.partial.text)
         assert str(REPLY.reasoning).startswith(error.partial.reasoning)
-
-
-@pytest.mark.parametrize("fault", [fault for fault, outcome in FAULTS.items() if not isinstance(outcome, str)])
-def test_tables_agree(driver: Driver, primary: Emulator, fallback: Emulator, fault: str) -> None:
-    """What is expected above is what the table of errors says of the error that the fault leads to."""
-    primary.faults = Fault.named(fault)
-    with pytest.raises(openai.OpenAIError) as caught:
-        ask(driver, client_for(driver, primary, fallback, "none"), "plain")
-    name, row = fault.partition("(")[0], classify(caught.value)
-
-    assert (name not in FINAL) == row.move_on
-    assert (name not in ASKED_ONCE) == row.retry
 
 
 def test_menu_is_covered() -> None:

@@ -10,9 +10,10 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from deepseek_sdk import Deadlines, Route, report
+from deepseek_sdk import BreakerPolicy, Deadlines, RetryPolicy, Route, RuleEngine, report
 from deepseek_sdk.backends import Call, Reply, reply_from
-from deepseek_sdk.errors import ConfigurationError, StreamInterruptedError
+from deepseek_sdk.errors import CircuitOpenError, ConfigurationError, StreamInterruptedError
+from deepseek_sdk.stages import default_stages
 from tests.raw_server import (
     DONE,
     FINISH,
@@ -376,3 +377,48 @@ def test_an_empty_answer_may_be_an_answer(driver: Driver) -> None:
         assert "" == driver.stream_text(driver.create(client, stream=True))
         assert "" == driver.create(client).choices[0].message.content
     assert 2 == len(server.requests)
+
+
+def test_routes_with_keys_of_their_own_need_no_other(driver: Driver) -> None:
+    """Without a key of its own a client is its routes, also where these ask endpoints."""
+    with RawServer(refusal(503, "busy")) as first, RawServer(stream(*answer("Hi"))) as second:
+        client = driver.client(api_key=None, routes=[elsewhere(first, name="a"), elsewhere(second, name="b"), Echo()])
+        found = driver.create(client, model="deepseek-flash")
+
+    assert ("Hi", "b") == (found.choices[0].message.content, report(found).route)
+
+
+@pytest.mark.parametrize("given", [{"routes": True}, {"backend": True}])
+def test_a_last_resort_is_marked_wherever_it_stands(driver: Driver, given: dict[str, Any]) -> None:
+    """Rules that are asked first, or alone, are no model either."""
+    rules = RuleEngine([], default="Later.")
+    client = driver.client(api_key=None, **{"routes": [rules]} if "routes" in given else {"backend": rules})
+
+    assert 3 == report(driver.create(client)).degradation
+
+
+def test_what_opened_the_circuit_is_what_the_caller_learns(driver: Driver) -> None:
+    """Where a circuit opens between two attempts of a call, its error is the server's."""
+    with RawServer(refusal(503, "busy")) as server:
+        policy = BreakerPolicy(consecutive_failures=1)
+        client = driver.client(base_url=server.url, breaker=policy, max_retries=2, retry=RetryPolicy(first_wait=0))
+        with pytest.raises(openai.InternalServerError):
+            driver.create(client)
+        with pytest.raises(CircuitOpenError):
+            driver.create(client)
+
+    assert 1 == len(server.requests)
+
+
+def test_a_pipeline_of_ones_own_shows_its_own_breakers(driver: Driver) -> None:
+    """`client.breakers` and `client.limiters` are those that the stages use."""
+    stages = default_stages()
+    with RawServer(refusal(503, "busy")) as server:
+        client = driver.client(base_url=server.url, stages=stages, max_retries=0)
+        with pytest.raises(openai.InternalServerError):
+            driver.create(client)
+
+        assert [1] == [breaker.failures for breaker in client.breakers]
+        assert [64] == [limiter.limit for limiter in client.limiters]
+    assert not driver.client(stages=[]).breakers.is_on
+    assert () == driver.client(stages=[]).health().routes

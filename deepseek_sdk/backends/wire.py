@@ -64,7 +64,7 @@ class StreamSupport:
         return before != (self.takes_options, self.can_stream)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long, and there is one for each call
 class Endpoint:
     """
     Where a call can be sent.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk._clock import UNSET
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.breaker import BreakerPolicy, Breakers
 from deepseek_sdk.resilience.limiter import LimiterPolicy, Limiters
 from deepseek_sdk.resilience.retrying import RetryPolicy
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["Policies"]
 
@@ -56,6 +59,21 @@ class Policies:
             breakers=_registry("breaker", breaker, BreakerPolicy, Breakers),
             limiters=_registry("limiter", limiter, LimiterPolicy, Limiters),
         )
+
+    @classmethod
+    def within(cls, stages: Iterable[object]) -> Policies:
+        """
+        Find the breakers and limiters of a pipeline that somebody has put together.
+
+        Args:
+            stages: The pipeline.
+
+        Returns:
+            What its stages use; where they use none, there are none.
+        """
+        breakers = next((stage.breakers for stage in stages if hasattr(stage, "breakers")), Breakers(None))
+        limiters = next((stage.limiters for stage in stages if hasattr(stage, "limiters")), Limiters(None))
+        return cls(breakers=breakers, limiters=limiters)
 
 
 def _registry(name: str, given: Any, policy: Any, registry: Any) -> Any:

@@ -28,7 +28,7 @@ class Route:
         Route("deepseek-flash", api_key="sk-other")                  another account at the same endpoint
         Route("qwen3", base_url="http://10.0.0.5:8000/v1", api_key="none")     another endpoint
         Route("local", backend=engine)                               a backend object, or an installed one's name
-        Route("small", base_url=..., api_key=..., context_window=32_768)
+        Route("small", base_url="http://10.0.0.5:8000/v1", api_key="none", context_window=32_768)
         Route("deepseek-v4-pro", move_on={"server_error", "overloaded"})       on these alone the next route is asked
 
     Args:

@@ -64,15 +64,18 @@ class CircuitBreaker:
 
     Args:
         breakers: The breakers; every call of a client and its children goes through the same ones.
+
+    Attributes:
+        breakers: They.
     """
 
     def __init__(self, breakers: Breakers) -> None:
-        self._breakers = breakers
+        self.breakers = breakers
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Let a call through unless its account is left alone."""
         account = getattr(call.upstream, "account", None)
-        policy = self._breakers.policy
+        policy = self.breakers.policy
         if account is None or policy is None:
             return await proceed(call)
         permit = self._admit(call, account, policy)
@@ -86,7 +89,7 @@ class CircuitBreaker:
 
     def _admit(self, call: Call, account: Account, policy: BreakerPolicy) -> Permit:
         slow_after, lease = terms(call, policy)
-        answer = self._breakers[account].admit(call.io.now(), slow_after=slow_after, lease=lease, record=call.record)
+        answer = self.breakers[account].admit(call.io.now(), slow_after=slow_after, lease=lease, record=call.record)
         if isinstance(answer, Refusal):
             raise CircuitOpenError(
                 request=stub_request(account.base_url),

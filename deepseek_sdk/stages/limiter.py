@@ -44,14 +44,17 @@ class ConcurrencyLimit:
 
     Args:
         limiters: One for each account.
+
+    Attributes:
+        limiters: They.
     """
 
     def __init__(self, limiters: Limiters) -> None:
-        self._limiters = limiters
+        self.limiters = limiters
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call when it is its turn."""
-        policy, limiter = self._limiters.policy, self._limiter(call)
+        policy, limiter = self.limiters.policy, self._limiter(call)
         if policy is None or limiter is None:
             return await proceed(call)
         tokens = 0 if policy.tpm is None else estimate_tokens(call.body)
@@ -70,9 +73,9 @@ class ConcurrencyLimit:
     def _limiter(self, call: Call) -> Limiter | None:
         account = getattr(call.upstream, "account", None)
         # A backend of this process has a line of its own, and knows better how much it can do at a time.
-        if account is None or not self._limiters.is_on or account.base_url.startswith("backend:"):
+        if account is None or not self.limiters.is_on or account.base_url.startswith("backend:"):
             return None
-        return self._limiters[account]
+        return self.limiters[account]
 
 
 async def _wait(call: Call, limiter: Limiter, ticket: Ticket) -> None:

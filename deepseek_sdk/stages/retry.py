@@ -7,7 +7,7 @@ import random
 import time
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.errors import classify
+from deepseek_sdk.errors import CircuitOpenError, classify
 from deepseek_sdk.resilience.budget import Budgets
 from deepseek_sdk.resilience.nesting import Owner, is_owned
 from deepseek_sdk.resilience.retrying import Failure, RetryPolicy, decide, most_retries
@@ -103,7 +103,7 @@ class _Judge:
 class _Attempts(Owner):
     """The attempts of one call: those that fail before an answer begins, and those that fail while it comes in."""
 
-    __slots__ = ("_call", "_is_inner", "_judge", "_proceed", "_retries", "_slept")
+    __slots__ = ("_call", "_failed_by", "_is_inner", "_judge", "_proceed", "_retries", "_slept")
 
     def __init__(self, judge: _Judge, call: Call, proceed: Proceed) -> None:
         self._judge = judge
@@ -112,6 +112,7 @@ class _Attempts(Owner):
         self._is_inner = is_owned()
         self._retries = 0
         self._slept = 0.0
+        self._failed_by: Exception | None = None
 
     async def next(self) -> Reply:
         while True:
@@ -119,8 +120,12 @@ class _Attempts(Owner):
                 with self:
                     return await self._proceed(self._call)
             except Exception as error:
-                if not await self.wait_after(error):
-                    raise
+                if await self.wait_after(error):
+                    continue
+                # That the circuit has opened meanwhile says less than what opened it.
+                if isinstance(error, CircuitOpenError) and self._failed_by is not None:
+                    raise self._failed_by from self._failed_by.__cause__
+                raise
 
     async def rescue(self, reply: Reply, error: Exception) -> Reply | None:
         if reply.has_shown or not await self.wait_after(error):
@@ -129,6 +134,8 @@ class _Attempts(Owner):
 
     async def wait_after(self, error: Exception) -> bool:
         """Wait before the next attempt; False where there is none."""
+        if not isinstance(error, CircuitOpenError):
+            self._failed_by = error
         failure = self._failure(error)
         decision, reason = self._judge.decide(self._call, failure), classify(error).reason
         if decision.wait is None:

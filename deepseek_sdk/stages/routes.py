@@ -36,9 +36,11 @@ class Routes:
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call by the first of its targets that can."""
-        if not call.can_move_on:
-            return await proceed(call)
-        return await _Journey(call, proceed).begin()
+        if call.can_move_on:
+            return await _Journey(call, proceed).begin()
+        reply = await proceed(call)
+        _mark(call)
+        return reply
 
 
 class _Journey:
@@ -65,7 +67,7 @@ class _Journey:
                     raise self._most_telling(error) from error.__cause__
                 call = following
             else:
-                self._arrive(call)
+                _mark(call)
                 return reply
 
     async def _rescue(self, reply: Reply, error: Exception) -> Reply | None:
@@ -91,13 +93,21 @@ class _Journey:
         """Give the caller the last failure of a model: that another one was not asked, or no rule fits, says less."""
         return self._telling or error
 
-    def _arrive(self, call: Call) -> None:
-        if call.upstream.is_last_resort:
-            call.record.degradation = _LAST_RESORT
+
+def _mark(call: Call) -> None:
+    """Let reports say that what answers is no model."""
+    if getattr(call.upstream, "is_last_resort", False):
+        call.record.degradation = _LAST_RESORT
 
 
 def _tell(error: Exception, here: str, there: str) -> None:
     reason = classify(error).reason
-    level = logging.ERROR if reason in _LOUD else logging.WARNING
     # The text of an error may hold what a prompt said.
-    _log.log(level, "route %r failed (%s), going on to %r", here or "default", reason, there)
+    _log.log(_level(error, reason), "route %r failed (%s), going on to %r", here or "default", reason, there)
+
+
+def _level(error: Exception, reason: str) -> int:
+    if isinstance(error, _NOT_ASKED):
+        # Breaker and limiter have told why, once and not for every call.
+        return logging.DEBUG
+    return logging.ERROR if reason in _LOUD else logging.WARNING

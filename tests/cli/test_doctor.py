@@ -28,7 +28,7 @@ from packaging.requirements import Requirement
 from deepseek_sdk.cli._app import app
 from deepseek_sdk.cli._doctor.finding import failed, found_by, ok
 from deepseek_sdk.cli._doctor.machine import check_engine, judge_engine, judge_extra, judge_python, judge_versions
-from deepseek_sdk.cli._doctor.network import judge_balance, judge_endpoint, judge_tls
+from deepseek_sdk.cli._doctor.network import judge_balance, judge_endpoint, judge_models, judge_tls
 from deepseek_sdk.cli._doctor.packages import extras, requirements, unmet
 from deepseek_sdk.cli._doctor.settings import judge_key, unknown_variables
 from deepseek_sdk.cli._doctor.store import Store, file_system_of, is_remote, judge_store
@@ -229,6 +229,21 @@ def test_other_models(monkeypatch: pytest.MonkeyPatch) -> None:
 
     assert ("warning", True) == (other["status"], "qwen, is not among them" in other["detail"])
     assert ("warning", "the endpoint lists none") == (none["status"], none["detail"])
+
+
+@pytest.mark.parametrize(
+    ("model", "status", "told"),
+    [
+        ("deepseek-v4-flash", "ok", "deepseek-flash"),
+        ("deepseek-chat", "warning", "deepseek-flash; the model of the settings, deepseek-chat, was retired"),
+    ],
+)
+def test_names_that_no_endpoint_lists(model: str, status: str, told: str) -> None:
+    """A second name of a model that is listed is well; one that was retired is told as such."""
+    answer = HttpAnswer(status=200, body={"data": [{"id": "deepseek-flash"}]})
+    found = judge_models(Visit(url="http://127.0.0.1", timeout_s=1, models=answer), ENGLISH, model=model)
+
+    assert (status, told) == (found.status, found.detail)
 
 
 class Quiet(BaseHTTPRequestHandler):

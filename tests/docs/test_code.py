@@ -22,7 +22,9 @@ from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser
 
 import deepseek_sdk
+from deepseek_sdk import BreakerPolicy, Client, RuleEngine
 from deepseek_sdk.config import Settings
+from deepseek_sdk.resilience import Account, Breaker
 from deepseek_sdk.stages import Retry
 from deepseek_sdk.testing import ScriptedBackend, VirtualIO, said
 from deepseek_sdk.testing.virtual import finish
@@ -30,20 +32,27 @@ from tests.conftest import FACES
 from tests.docs.conftest import DOCS, PAGES, blocks, name_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
     from types import ModuleType
 
     from sybil.example import Example
 
 PACKAGE = Path(deepseek_sdk.__file__).parent
-# What the examples in docstrings take for granted.
-GIVEN: dict[str, Any] = {
-    "an_error": OSError(),
-    "backend": ScriptedBackend(said("Hi")),
-    "finish": finish,
-    "io": VirtualIO(),
-    "settings": Settings(),
-    "stage": Retry(),
+ACCOUNT = Account("https://api.deepseek.com", "deepseek-flash")
+# What the examples in docstrings take for granted; made where one names it.
+GIVEN: dict[str, Callable[[], Any]] = {
+    "account": lambda: ACCOUNT,
+    "an_error": OSError,
+    "backend": lambda: ScriptedBackend(said("Hi")),
+    "breaker": lambda: Breaker(ACCOUNT, BreakerPolicy()),
+    "client": Client,
+    "engine": lambda: ScriptedBackend(said("Hi")),
+    "finish": lambda: finish,
+    "io": VirtualIO,
+    "other_client": Client,
+    "rules": RuleEngine,
+    "settings": Settings,
+    "stage": Retry,
 }
 
 
@@ -149,9 +158,12 @@ DOCUMENTED = [found for found in public_objects() if any(shown(found[2].__doc__ 
 @pytest.mark.parametrize(("module", "value"), [row[1:] for row in DOCUMENTED], ids=[row[0] for row in DOCUMENTED])
 def test_examples_in_public_docstrings_run(module: ModuleType, value: Any) -> None:
     """Whatever a public docstring shows can be typed, with the public names of its module."""
-    namespace = {**vars(deepseek_sdk), **vars(module), **GIVEN}
+    pieces = [piece for block in shown(value.__doc__) for piece in runnable(block)]
+    public = {name: getattr(deepseek_sdk, name) for name in deepseek_sdk.__all__}
+    given = {name: make() for name, make in GIVEN.items() if re.search(rf"\b{name}\b", "\n".join(pieces))}
+    namespace = {**public, **vars(module), **given}
     with clients_closed():
-        for piece in (piece for block in shown(value.__doc__) for piece in runnable(block)):
+        for piece in pieces:
             exec(piece, namespace)  # noqa: S102  the examples are ours
 
 

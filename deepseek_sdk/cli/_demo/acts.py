@@ -34,7 +34,7 @@ class Act(NamedTuple):
     is_return: bool = False
 
 
-# A breaker opens at the fifth failure: at the fifth call of the second act, and at the third call of the third act, where
+# A breaker opens at the fifth failure: at the fifth call of the second act, and at the third of the third act, where
 # each asks twice. One call more shows that nobody asks any longer.
 ACTS = (
     Act("well", 2, "primary"),
@@ -63,7 +63,7 @@ class Words:
         failure: Says that a route failed, and why.
         times: Says how often, where that was not once.
         left_alone: Says that a route was not asked.
-        degraded: Says that the answer is better than none, and no more.
+        degraded: Names a route whose answer is better than none, and no more.
         said: Introduces what a route said.
         waiting: Says how long it takes until the primary is asked again.
         again_in: Gives a time, in seconds.
@@ -102,10 +102,10 @@ class Words:
 
 _ENGLISH = Words(
     intro="An outage. Three routes: primary and fallback, two more emulators, and a rule engine of preset replies.\n"
-    "A circuit that opens stays open for {} s here; the default is {:g} s.",
+    "A circuit that opens stays open for {:g} s here; the default is {:g} s.",
     titles={
         "well": "All is well: the primary answers",
-        "primary_down": "The primary answers 503: the fallback takes over; after five failures the primary is left alone",
+        "primary_down": "The primary answers 503 and is left alone after five failures: the fallback takes over",
         "both_down": "The fallback breaks connections off: the rule engine answers",
         "back": "The primary is well again: the calls return to it",
     },
@@ -115,12 +115,12 @@ _ENGLISH = Words(
     keywords=("ticket", "job"),
     preset="The assistant is unavailable. What the wiki says about the ticket job: it runs at 01:30 Beijing time.",
     ruleless="There is no rule engine, so the outage of both is left out. Run: {}",
-    columns=("answered by", "ms", "attempts", "on the way"),
+    columns=("answered by", "ms", "tries", "on the way"),
     between="; ",
     failure="{}: {}",
     times=" ({} times)",
     left_alone="{} left alone",
-    degraded="degraded",
+    degraded="{} (degraded)",
     said="{} said: {}",
     waiting="It is asked again in {:.1f} s; one call will find out whether it is well:",
     again_in="{:.1f} s",
@@ -142,12 +142,12 @@ _ENGLISH = Words(
         "fallback_circuit": "fallback",
         "outcome": "outcome",
     },
-    values={"half_open": "half open", "connection": "connection lost"},
+    values={"half_open": "half open", "connection": "cut off"},
 )
 
 _CHINESE = Words(
     intro="下面演示一次故障。共三条路由：primary 和 fallback 是另外两个模拟器，rules 是由预设回复组成的规则引擎。\n"
-    "这里熔断只持续 {} 秒，默认是 {:g} 秒。",
+    "这里熔断只持续 {:g} 秒，默认是 {:g} 秒。",
     titles={
         "well": "一切正常：由 primary 作答",
         "primary_down": "primary 返回 503：改由 fallback 作答；失败五次后熔断，不再请求 primary",
@@ -160,12 +160,12 @@ _CHINESE = Words(
     keywords=("工单", "任务"),
     preset="助手暂时不可用。wiki 上的说明是：工单任务在北京时间 1:30 运行。",
     ruleless="没有规则引擎，因此跳过全部故障的部分。请运行：{}",
-    columns=("作答路由", "毫秒", "尝试次数", "经过"),
+    columns=("作答路由", "毫秒", "尝试", "经过"),
     between="；",
     failure="{}：{}",
     times="（{} 次）",
-    left_alone="{} 熔断中，未请求",
-    degraded="降级回答",
+    left_alone="{} 已熔断",
+    degraded="{}（降级）",
     said="{} 的回答：{}",
     waiting="{:.1f} 秒后会用一次调用探测 primary 是否恢复：",
     again_in="{:.1f} 秒后",
@@ -194,7 +194,7 @@ _CHINESE = Words(
         "complete": "完整",
         "degraded": "降级",
         "overloaded": "过载",
-        "connection": "连接失败",
+        "connection": "连接断开",
         "consecutive failures": "连续失败",
         "probe failed": "探测失败",
     },

@@ -72,6 +72,7 @@ class Conversation:
         values: Words what stands in them, where the data has a word of its own.
         keyless: Says that the service cannot be asked without a key.
         passed: Says that everything went as it should.
+        passed_live: Says the same where the service was asked.
         failed: Says that something did not.
     """
 
@@ -89,6 +90,7 @@ class Conversation:
     values: Mapping[str, str]
     keyless: str
     passed: str
+    passed_live: str
     failed: str
 
     def name(self, scene: Scene) -> str:
@@ -156,7 +158,8 @@ _ENGLISH = Conversation(
     },
     values={},
     keyless="demo --live asks the real service: set DEEPSEEK_API_KEY to your key",
-    passed="Every call ended as it should, the one that was cut included.",
+    passed="Every call ended as it should, the one that was cut and those of the outage included.",
+    passed_live="Every call ended as it should.",
     failed="Not every call ended as it should.",
 )
 
@@ -218,7 +221,8 @@ _CHINESE = Conversation(
         "StreamInterruptedError": "中断（StreamInterruptedError）",
     },
     keyless="demo --live 会请求真实服务：请先把 DEEPSEEK_API_KEY 设为你的 key",
-    passed="每次调用的结局都符合预期，包括被切断的那一次。",
+    passed="每次调用的结局都符合预期，包括被切断的那一次和故障期间的各次。",
+    passed_live="每次调用的结局都符合预期。",
     failed="有的调用没有得到应有的结局。",
 )
 

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tried", "play_outage"]
 
-_OPEN_FOR_S = 1.5
+# Longer than the acts up to the return take, and short enough to wait for.
+_OPEN_FOR_S = 2.0
 _TOKENS_PER_S = 150
 
 

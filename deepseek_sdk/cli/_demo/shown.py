@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["breakers", "call_line", "line"]
 
-_WIDTHS = (13, 7, 10)
+_WIDTHS = (18, 6, 7)
 _NUMBERS = ("calls", "failures")
 
 
@@ -53,15 +53,14 @@ def call_line(answer: object, words: Words) -> str:
     notes = _notes(told, words)
     if isinstance(answer, BaseException):
         notes.append(error_line(answer))
-    elapsed = milliseconds(told.times.total)
-    return line(str(told.route), str(elapsed), str(len(told.attempts)), words.between.join(notes))
+    route = words.degraded.format(told.route) if told.degradation else str(told.route)
+    return line(route, str(milliseconds(told.times.total)), str(len(told.attempts)), words.between.join(notes))
 
 
 def _notes(told: CallReport, words: Words) -> list[str]:
     failed = Counter((attempt.route, attempt.reason) for attempt in told.attempts if attempt.reason)
     asked = {route for route, _ in failed}
     return [
-        *([words.degraded] if told.degradation else ()),
         *(words.left_alone.format(route) for route, _ in told.skipped if route not in asked),
         *(_failure(route, reason, count, words) for (route, reason), count in failed.items()),
     ]

@@ -15,6 +15,7 @@ from deepseek_sdk.cli._connection import causes, verify_error
 from deepseek_sdk.cli._doctor.finding import failed, ok, skipped, warning
 from deepseek_sdk.cli._doctor.visit import issuer_of
 from deepseek_sdk.cli._exits import redact_url
+from deepseek_sdk.routing.models import ALIASES, RETIRED
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -280,8 +281,10 @@ def judge_models(visit: Visit, say: Say, *, model: str) -> Finding:
             zh="请确认 base URL 是 OpenAI 兼容的 API。",
         )
         return warning("models", say(en="the endpoint lists none", zh="服务没有列出任何模型"), advice)
-    if model not in names:
-        text = say(en="{}; the model of the settings, {}, is not among them", zh="{}；配置中的模型 {} 不在其中")
-        advice = say(en="Set DEEPSEEK_SDK_MODEL to one of them.", zh="请把 DEEPSEEK_SDK_MODEL 设为其中之一。")
-        return warning("models", text.format(", ".join(names), model), advice)
-    return ok("models", ", ".join(names))
+    if model in names or ALIASES.get(model) in names:
+        return ok("models", ", ".join(names))
+    text = say(en="{}; the model of the settings, {}, is not among them", zh="{}；配置中的模型 {} 不在其中")
+    if model in RETIRED:
+        text = say(en="{}; the model of the settings, {}, was retired", zh="{}；配置中的模型 {} 已经下线")
+    advice = say(en="Set DEEPSEEK_SDK_MODEL to one of them.", zh="请把 DEEPSEEK_SDK_MODEL 设为其中之一。")
+    return warning("models", text.format(", ".join(names), model), advice)

@@ -48,7 +48,8 @@ def command(*, live: bool, lang: str, output: str) -> None:
     stage.print()
     show_calls(talks, tries, conversation, output=output)
     stage.print()
-    verdict, style = (conversation.failed, "red") if code else (conversation.passed, "green")
+    passed = conversation.passed_live if live else conversation.passed
+    verdict, style = (conversation.failed, "red") if code else (passed, "green")
     stage.print(verdict, style=style)
     click.get_current_context().exit(code)
 
