@@ -10,6 +10,7 @@ from typing_extensions import override
 
 from deepseek_sdk._check import RouteCheck, checked_routes
 from deepseek_sdk._finish import finish
+from deepseek_sdk._forgettable import forgettable
 from deepseek_sdk._report import attached
 from deepseek_sdk._shared import Shared
 from deepseek_sdk._wire import RESPONSE
@@ -50,7 +51,7 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
             call.fail(error)
             self._heritage.family.release_forgotten()
             raise
-        return attached(answer, call.record)
+        return attached(forgettable(answer), call.record)
 
     def check(self) -> list[RouteCheck]:
         """
@@ -96,7 +97,7 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
         except BaseException as error:
             call.fail(error)
             raise
-        return attached(answer, call.record)
+        return attached(forgettable(answer), call.record)
 
     async def check(self) -> list[RouteCheck]:
         """

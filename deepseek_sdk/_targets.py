@@ -280,9 +280,10 @@ def _accounts_of(client: AnyClient) -> dict[str, Account]:
     """Keep the accounts of a client by model, the one without a model first, until its key or endpoint changes."""
     key = getattr(client, "_api_key_provider", None) or client.api_key
     kept = client.__dict__.get(_ACCOUNTS)
-    if kept is None or kept[0] is not key or kept[1] is not client.base_url:
+    base_url = client._base_url  # noqa: SLF001  the property takes longer than all of this
+    if kept is None or kept[0] is not key or kept[1] is not base_url:
         # A URL may hold a password.
         url = re.sub(r"//[^/]*@", "//", str(client.base_url)).rstrip("/")
-        kept = client.__dict__[_ACCOUNTS] = (key, client.base_url, {"": Account(url, "", credential_of(key))})
+        kept = client.__dict__[_ACCOUNTS] = (key, base_url, {"": Account(url, "", credential_of(key))})
     accounts: dict[str, Account] = kept[2]
     return accounts

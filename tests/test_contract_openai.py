@@ -39,6 +39,8 @@ BASES = pytest.mark.parametrize("kind", [SyncAPIClient, AsyncAPIClient])
 # Private names of other packages that are used, and the test below that watches each.
 WATCHED = {
     "_ambient_authorizations": "test_ambient_authorizations",
+    "_api_key_provider": "test_key_provider",
+    "_base_url": "test_base_url",
     "_client": "test_http_client_attribute",
     "_content": "test_response_content",
     "_custom_headers": "test_custom_headers",
@@ -46,6 +48,7 @@ WATCHED = {
     "_enforce_credentials": "test_credentials_can_be_optional",
     "_init_proxy_transport": "test_transport_hooks",
     "_init_transport": "test_transport_hooks",
+    "_iterator": "test_iterator_of_a_stream",
     "_maybe_override_cast_to": "test_override_of_the_type",
     "_models": "test_request_options",
     "_network_backend": "test_network_backend",
@@ -127,6 +130,35 @@ def test_http_client_attribute(kind: type) -> None:
 def test_custom_headers(kind: type) -> None:
     """`_custom_headers` are the client's default headers: we read and replace them."""
     assert {"A": "b"} == dict(bare(kind, default_headers={"A": "b"})._custom_headers)
+
+
+@BOTH
+def test_key_provider(kind: type) -> None:
+    """A key that is a function is kept apart: `_targets` tells breakers and limiters by it, not by its last value."""
+
+    def provide() -> str:
+        return "k"
+
+    assert provide is kind(api_key=provide, base_url="http://a.invalid")._api_key_provider
+    assert bare(kind)._api_key_provider is None
+
+
+@BOTH
+def test_base_url(kind: type) -> None:
+    """The endpoint is an attribute: `_targets` looks at it for every call."""
+    client = bare(kind)
+
+    assert client._base_url is client.base_url
+
+
+@BOTH
+def test_iterator_of_a_stream(kind: type) -> None:
+    """A stream keeps its iterator in an attribute, and makes one by a method: `_forgettable` puts another there."""
+    made = openai.Stream if kind is openai.OpenAI else openai.AsyncStream
+    response = httpx2.Response(200, content=b"data: 1\n\ndata: [DONE]\n\n", request=httpx2.Request("POST", "http://a"))
+    opened: Any = made(cast_to=int, response=response, client=bare(kind))
+
+    assert type(opened.__stream__()) is type(opened._iterator)
 
 
 @BOTH

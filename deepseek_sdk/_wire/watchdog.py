@@ -117,6 +117,8 @@ class Watchdog:
 
     def release_forgotten(self) -> None:
         """Give the connections of forgotten responses back; not for the garbage collector."""
+        if not self._forgotten:
+            return
         with contextlib.suppress(IndexError):
             for _ in range(len(self._forgotten)):
                 self._forgotten.popleft().release()

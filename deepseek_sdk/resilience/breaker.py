@@ -14,7 +14,7 @@ from deepseek_sdk.resilience.registry import Registry
 from deepseek_sdk.resilience.serial import Serial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from deepseek_sdk._record import Record
     from deepseek_sdk.resilience.account import Account
@@ -216,10 +216,13 @@ class Breaker:
             A permit, which must be settled, or a refusal.
         """
         desk = self._desk
+        circuit, serial = desk.circuit, desk.serial
         permit = Permit(desk, now, slow_after, record)
-        with desk.serial:
-            refusal = desk.circuit.admit(permit, now, lease)
-        if desk.circuit.news:
+        with serial.lock:
+            refusal = circuit.admit(permit, now, lease)
+        if serial.waiting:
+            serial.work_off()
+        if circuit.news:
             desk.tell()
         return permit if refusal is None else refusal
 
@@ -273,7 +276,7 @@ class Breaker:
         return f"{state} {when}, {reason}"
 
 
-class Breakers:
+class Breakers(Registry[Breaker]):
     """
     All circuit breakers of a client and its children; one object may serve a `Client` and an `AsyncClient`.
 
@@ -284,6 +287,9 @@ class Breakers:
         policy: The rules of each, or None: there are no breakers.
         chance: See `Breaker`.
         now: See `Breaker`.
+
+    Attributes:
+        policy: The rules, or None where there are no breakers.
     """
 
     def __init__(
@@ -292,36 +298,19 @@ class Breakers:
         chance: Callable[[], float] = random.random,
         now: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._policy = policy
-        self._kept: Registry[Breaker] = Registry(partial(_made, policy or BreakerPolicy(), chance, now))
+        self.policy = policy
+        super().__init__(partial(_made, policy, chance, now))
 
     def __repr__(self) -> str:
-        if self._policy is None:
+        if self.policy is None:
             return "Breakers(None)"
         kept = list(self)
         return f"<Breakers: {len(kept)} accounts, {sum(breaker.state != 'closed' for breaker in kept)} left alone>"
 
     @property
-    def policy(self) -> BreakerPolicy | None:
-        """The rules, or None where there are no breakers."""
-        return self._policy
-
-    @property
     def is_on(self) -> bool:
         """Whether there are any."""
-        return self._policy is not None
-
-    def __getitem__(self, account: Account) -> Breaker:
-        if self._policy is None:
-            message = f"there is no breaker for {account.model}: breakers are switched off"
-            raise KeyError(message)
-        return self._kept[account]
-
-    def __iter__(self) -> Iterator[Breaker]:
-        return iter(self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
+        return self.policy is not None
 
     def reset(self) -> None:
         """Make each as new."""
@@ -329,5 +318,10 @@ class Breakers:
             breaker.reset()
 
 
-def _made(policy: BreakerPolicy, chance: Callable[[], float], now: Callable[[], float], account: Account) -> Breaker:
+def _made(
+    policy: BreakerPolicy | None, chance: Callable[[], float], now: Callable[[], float], account: Account
+) -> Breaker:
+    if policy is None:
+        message = f"there is no breaker for {account.model}: breakers are switched off"
+        raise KeyError(message)
     return Breaker(account, policy, chance, now)

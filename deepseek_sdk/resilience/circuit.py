@@ -232,7 +232,8 @@ class Circuit:
         Returns:
             None where it may go.
         """
-        self.look(now)
+        if self._awaited or self._cooling_until > -inf or self.state != "closed":
+            self.look(now)
         if self._cooling_until > now or self.state != "closed":
             return self._admit_probe(ticket, now, lease)
         self._count(ticket, now)

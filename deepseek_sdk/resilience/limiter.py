@@ -18,7 +18,7 @@ from deepseek_sdk.resilience.registry import Registry
 from deepseek_sdk.resilience.serial import Serial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from concurrent.futures import Future
 
     from deepseek_sdk.resilience.account import Account
@@ -245,9 +245,11 @@ class Limiter:
         """
         gate, serial, now = self._guarded
         ticket = Ticket(self._guarded, tokens, until, is_batch=is_batch)
-        with serial:
+        with serial.lock:
             self._asked = instant = now()
             gate.enter(ticket, instant)
+        if serial.waiting:
+            serial.work_off()
         return ticket
 
     def pump(self) -> None:
@@ -257,7 +259,7 @@ class Limiter:
             gate.pump(now())
 
 
-class Limiters:
+class Limiters(Registry[Limiter]):
     """
     All limiters of a client and its children; one object may serve a `Client` and an `AsyncClient`.
 
@@ -267,41 +269,30 @@ class Limiters:
     Args:
         policy: The rules of each, or None: nothing is limited.
         now: The monotonic clock, in seconds.
+
+    Attributes:
+        policy: The rules, or None where nothing is limited.
     """
 
     def __init__(self, policy: LimiterPolicy | None, now: Callable[[], float] = time.monotonic) -> None:
-        self._policy = policy
-        self._kept: Registry[Limiter] = Registry(partial(_made, policy or LimiterPolicy(), now))
+        self.policy = policy
+        super().__init__(partial(_made, policy, now))
 
     def __repr__(self) -> str:
-        if self._policy is None:
+        if self.policy is None:
             return "Limiters(None)"
         kept = list(self)
         in_flight, queued = sum(one.in_flight for one in kept), sum(one.queued for one in kept)
         return f"<Limiters: {len(kept)} accounts, {in_flight} calls in flight, {queued} waiting>"
 
     @property
-    def policy(self) -> LimiterPolicy | None:
-        """The rules, or None where nothing is limited."""
-        return self._policy
-
-    @property
     def is_on(self) -> bool:
         """Whether anything is limited."""
-        return self._policy is not None
-
-    def __getitem__(self, account: Account) -> Limiter:
-        if self._policy is None:
-            message = f"there is no limiter for {account.model}: limiters are switched off"
-            raise KeyError(message)
-        return self._kept[account]
-
-    def __iter__(self) -> Iterator[Limiter]:
-        return iter(self._kept)
-
-    def __len__(self) -> int:
-        return len(self._kept)
+        return self.policy is not None
 
 
-def _made(policy: LimiterPolicy, now: Callable[[], float], account: Account) -> Limiter:
+def _made(policy: LimiterPolicy | None, now: Callable[[], float], account: Account) -> Limiter:
+    if policy is None:
+        message = f"there is no limiter for {account.model}: limiters are switched off"
+        raise KeyError(message)
     return Limiter(account, policy, now)

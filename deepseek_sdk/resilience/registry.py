@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from deepseek_sdk._process import PerProcess
@@ -29,6 +30,26 @@ class Kept(Protocol):
 K = TypeVar("K", bound=Kept)
 
 
+class _Map(dict["Account", K]):
+    """
+    What one process keeps: idle ones are dropped when there are twice as many as were not idle the last time.
+
+    To look each time would take longer than all calls together while many accounts are new at once.
+    """
+
+    def __init__(self, most: int) -> None:
+        super().__init__()
+        self._most = self._tidy_at = most
+
+    def tidy(self) -> None:
+        if len(self) < self._tidy_at:
+            return
+        for account, value in list(self.items()):
+            if value.is_idle:
+                self.pop(account, None)
+        self._tidy_at = max(self._most, 2 * len(self))
+
+
 class Registry(Generic[K]):
     """
     A map that fills itself.
@@ -37,13 +58,12 @@ class Registry(Generic[K]):
 
     Args:
         make: Makes one for an account.
-        most: How many are kept at least; above that, idle ones are dropped when another is made.
+        most: How many are kept at least; above that, idle ones are dropped now and then.
     """
 
     def __init__(self, make: Callable[[Account], K], most: int = _MOST) -> None:
         self._make = make
-        self._most = most
-        self._maps: PerProcess[dict[Account, K]] = PerProcess(dict)
+        self._maps: PerProcess[_Map[K]] = PerProcess(partial(_Map, most))
 
     def __getitem__(self, account: Account) -> K:
         kept = self._maps.get()
@@ -56,10 +76,7 @@ class Registry(Generic[K]):
     def __len__(self) -> int:
         return len(self._maps.get())
 
-    def _add(self, kept: dict[Account, K], account: Account) -> K:
-        if len(kept) >= self._most:
-            for old, value in list(kept.items()):
-                if value.is_idle:
-                    kept.pop(old, None)
+    def _add(self, kept: _Map[K], account: Account) -> K:
+        kept.tidy()
         # setdefault() is atomic: of two that are made at once, all get the first.
         return kept.setdefault(account, self._make(account))

@@ -22,24 +22,30 @@ class Serial:
         with serial:            now; wait for others, for a few lines
             ...
         serial.soon(work)       as soon as nobody else is in the middle of anything, at best at once; never waits
+
+        with serial.lock:       the first of these where every call passes: half as long
+            ...
+        if serial.waiting:
+            serial.work_off()
+
+    Attributes:
+        lock: Held by whoever is in the middle of something.
+        waiting: What came while the lock was taken.
     """
 
-    __slots__ = ("_lock", "_waiting")
+    __slots__ = ("lock", "waiting")
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._waiting: deque[Callable[[], object]] = deque()
+        self.lock = threading.Lock()
+        self.waiting: deque[Callable[[], object]] = deque()
 
     def __enter__(self) -> None:
-        self._lock.acquire()
-        if self._waiting:
-            self._work_off_or_leave()
+        self.lock.acquire()
 
     def __exit__(self, *_: object) -> None:
-        self._lock.release()
-        # What came meanwhile found the lock taken.
-        if self._waiting:
-            self._try()
+        self.lock.release()
+        if self.waiting:
+            self.work_off()
 
     def soon(self, work: Callable[[], object]) -> None:
         """
@@ -48,25 +54,22 @@ class Serial:
         Args:
             work: A few lines that wait for nothing; what it raises is lost to whoever runs it, so it should not raise.
         """
-        self._waiting.append(work)
-        self._try()
-
-    def _try(self) -> None:
-        # Again and again: what comes between the last look and the release would be left lying.
-        while self._waiting and self._lock.acquire(blocking=False):
+        if self.waiting or not self.lock.acquire(blocking=False):
+            self.waiting.append(work)
+        else:
             try:
-                self._work_off()
+                work()
             finally:
-                self._lock.release()
+                self.lock.release()
+        if self.waiting:
+            self.work_off()
 
-    def _work_off_or_leave(self) -> None:
-        try:
-            self._work_off()
-        except BaseException:
-            # Ctrl-C, in a block that has not begun and so will not end.
-            self._lock.release()
-            raise
-
-    def _work_off(self) -> None:
-        while self._waiting:
-            self._waiting.popleft()()
+    def work_off(self) -> None:
+        """Do what came while the lock was taken, unless somebody else is about to."""
+        # Again and again: what comes between the last look and the release would be left lying.
+        while self.waiting and self.lock.acquire(blocking=False):
+            try:
+                while self.waiting:
+                    self.waiting.popleft()()
+            finally:
+                self.lock.release()

@@ -125,7 +125,7 @@ def _body(body: dict[str, Any], route: Route | None) -> dict[str, Any]:
 
 def _reads_whole(options: CallOptions, deadlines: Deadlines, *, can_move_on: bool) -> bool:
     """Decide how a plain answer is read: whole costs least, a stream is what clocks and a later route need."""
-    if options.plain in {"direct", "stream"}:
+    if options.plain in ("direct", "stream"):
         return options.plain == "direct"
     return options.priority == "batch" or not (can_move_on or deadlines.needs_stream)
 

@@ -110,8 +110,10 @@ def _watch(permit: Permit, reply: Reply, call: Call) -> None:
         else:
             _settle_failed(permit, error, now())
 
-    permit.wait = reply.clock
-    reply.on_first_token(lambda: permit.first_token(now()))
+    # Of other calls nobody wants to know when it comes.
+    if permit.is_probe or permit.slow_after < inf:
+        permit.wait = reply.clock
+        reply.on_first_token(lambda: permit.first_token(now()))
     reply.on_end(end)
 
 

@@ -54,9 +54,11 @@ class ConcurrencyLimit:
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call when it is its turn."""
-        policy, limiter = self.limiters.policy, self._limiter(call)
-        if policy is None or limiter is None:
+        policy, account = self.limiters.policy, getattr(call.upstream, "account", None)
+        # A backend of this process has a line of its own, and knows better how much it can do at a time.
+        if policy is None or account is None or account.base_url.startswith("backend:"):
             return await proceed(call)
+        limiter = self.limiters[account]
         tokens = 0 if policy.tpm is None else estimate_tokens(call.body)
         is_batch = call.options.priority == "batch"
         ticket = limiter.ask(tokens=tokens, is_batch=is_batch, until=waits_until(policy, call, call.io.now()))
@@ -69,13 +71,6 @@ class ConcurrencyLimit:
             raise
         reply.on_end(partial(_settle, ticket, reply.progress))
         return reply
-
-    def _limiter(self, call: Call) -> Limiter | None:
-        account = getattr(call.upstream, "account", None)
-        # A backend of this process has a line of its own, and knows better how much it can do at a time.
-        if account is None or not self.limiters.is_on or account.base_url.startswith("backend:"):
-            return None
-        return self.limiters[account]
 
 
 async def _wait(call: Call, limiter: Limiter, ticket: Ticket) -> None:
