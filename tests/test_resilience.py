@@ -511,6 +511,52 @@ def test_success_of_before_the_trip_closes_nothing(driver: Driver) -> None:
     assert 6 == len(there.requests)
 
 
+class Late:
+    """A stage that lets the calls of one session begin later."""
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Wait, or go on."""
+        if call.options.session_id == "late":
+            await call.io.sleep(0.4)
+        return await proceed(call)
+
+
+@pytest.mark.slow
+def test_slowness_is_seen_while_it_lasts(driver: Driver) -> None:
+    """Calls that wait for a first token too long open the circuit before any of them has ended."""
+    policies = Policies.of(breaker=BreakerPolicy(minimum_calls=4, slow_first_token=0.1))
+    with RawServer(stream(ROLE, end="hold")) as first, RawServer(HI) as second:
+        client = driver.client(
+            base_url=first.url,
+            routes=[elsewhere(second, deadlines=Deadlines(first_token=5))],
+            stages=[Late(), *default_stages(policies)],
+            deadlines=Deadlines(first_token=1.5),
+        )
+        found = driver.together(*calls(client, 4), *calls(client.with_options(session_id="late"), 1))
+
+    assert ["deepseek-v4-pro"] * 5 == routes_of(found)
+    assert (4, (("default", "circuit_open"),)) == (len(first.requests), report(found[4]).skipped)
+    assert report(found[4]).times.total < 1.5  # type: ignore[operator]  # it has ended
+
+
+def test_keys_do_not_share_their_troubles(driver: Driver) -> None:
+    """Children with keys of their own share the breakers, but a key that fails is left alone by itself."""
+
+    def script(exchange: Exchange) -> None:
+        is_bad = exchange.request.headers["authorization"].endswith("bad")
+        (DOWN if is_bad else whole(completion("Hi")))(exchange)
+
+    with RawServer(script) as there:
+        client = driver.client(base_url=there.url, max_retries=0)
+        bad = client.with_options(api_key="bad")
+        failed = [driver.together(*calls(bad, 1))[0] for _ in range(6)]
+        good = [driver.create(client.with_options(api_key=f"key {n}")) for n in range(10)]
+
+    assert (CircuitOpenError, 11) == (type(failed[5]), len(client.breakers))
+    assert ["default"] * 10 == routes_of(good)
+    assert ["open"] + ["closed"] * 10 == [breaker.state for breaker in client.breakers]
+
+
 def test_refusals_are_not_failures(driver: Driver) -> None:
     """Between 429s five failures still open the circuit; 429s alone never do, but the limit shrinks."""
     busy = refusal(429, "too many")
