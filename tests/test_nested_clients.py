@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import openai
 import pytest
 
 from deepseek_sdk.backends.generator import reply_from
+from deepseek_sdk.stages import Retry
+from deepseek_sdk.testing.scripted import chunk
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
