@@ -179,6 +179,7 @@ class Reply:
         self._is_adopted = False
         self._is_ended = False
         self._has_closed = False
+        self._watchers: list[Callable[[], object]] = []
         call.io.answers.add(self)
 
     def tap(self, tap: Tap) -> None:
@@ -208,6 +209,15 @@ class Reply:
             hook: It.
         """
         self._legs[-1].hooks.append(hook)
+
+    def on_switch(self, watcher: Callable[[], object]) -> None:
+        """
+        Let something learn that another source has taken over.
+
+        Args:
+            watcher: Called each time.
+        """
+        self._watchers.append(watcher)
 
     def rescue_with(self, rescuer: Rescuer) -> None:
         """
@@ -449,6 +459,8 @@ class Reply:
         self._held = []
         if self._gathered is not None:
             self._gathered = Gathered()
+        for watcher in self._watchers:
+            watcher()
 
     def _all_taps(self) -> tuple[Tap, ...]:
         return tuple(tap for leg in self._legs for tap in leg.taps)

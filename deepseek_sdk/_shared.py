@@ -18,7 +18,7 @@ from deepseek_sdk._report import attached
 from deepseek_sdk._targets import Asked, forget_openai_environment
 from deepseek_sdk._validate import check_api_key, check_base_url, check_stages, check_timeout
 from deepseek_sdk._version import __version__
-from deepseek_sdk._wire import default_http_client, stream_response, whole_response
+from deepseek_sdk._wire import default_http_client, stream_response, tell_facts, whole_response
 from deepseek_sdk.backends.base import load_backend
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
@@ -274,6 +274,9 @@ class Shared:
             options = _reporting(options, record)
         if content is None:
             response = stream_response(reply, upstream, record, raw, is_async=reply.call.io.is_async)
+            if raw is not None:
+                # Who answers is told before the answer has begun, and may be another in the end.
+                reply.on_switch(partial(tell_facts, response, record))
         else:
             response = whole_response(content, upstream, record, raw, is_direct=reply.call.is_direct)
         return {"options": options, "response": response, "retries_taken": len(record.attempts) - 1}

@@ -131,6 +131,7 @@ def ask(driver: Driver, client: Any, way: str) -> tuple[str, Any]:
     return answer.choices[0].message.content, answer
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chain", CHAINS)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("fault", FAULTS)

@@ -123,7 +123,7 @@ def test_how_much_is_held_back(driver: Driver, preamble: list[bytes], *, is_hidd
 def test_the_stream_of_a_retry_is_alive(driver: Driver) -> None:
     """Nothing of two streams that failed reaches into the third one: it is read to its end, slow as it is."""
     words = [f"{n} " for n in range(30)]
-    cut, slow = stream(ROLE, end="close"), stream(*answer(*words), pause=0.02)
+    cut, slow = stream(ROLE, end="close"), stream(*answer(*words), pause=0.005)
     with RawServer(cut, stream(ROLE, end="reset"), slow) as there:
         client = driver.client(base_url=there.url, max_retries=2, retry=QUICK, deadlines=Deadlines(stall=0.4))
         found = driver.create(client, stream=True)
@@ -135,6 +135,7 @@ def test_the_stream_of_a_retry_is_alive(driver: Driver) -> None:
     assert (0, "stop") == (told.possibly_billed_attempts, told.finish_reason)
 
 
+@pytest.mark.slow
 def test_a_reasoner_that_falls_silent(driver: Driver) -> None:
     """A plain call whose model stops thinking in the middle is answered by the next route, keep-alives or not."""
 
@@ -242,6 +243,7 @@ def test_nobody_else_could_answer_meanwhile(driver: Driver) -> None:
     assert 25 < (caught.value.retry_in or 0) < 34
 
 
+@pytest.mark.slow
 def test_what_may_be_billed_is_not_bought_twice(driver: Driver) -> None:
     """A server that took a plain call and says nothing is not asked again, and counts as possibly billed."""
     with RawServer(silence) as there:
@@ -252,6 +254,7 @@ def test_what_may_be_billed_is_not_bought_twice(driver: Driver) -> None:
         assert (1, 1) == (len(there.requests), report(caught.value).possibly_billed_attempts)
 
 
+@pytest.mark.slow
 def test_what_may_be_billed_is_told(driver: Driver) -> None:
     """Who allows it to be asked again is told of every attempt that may be on the bill."""
     policy = RetryPolicy(first_wait=0.01, on_read_timeout=True)
@@ -351,6 +354,7 @@ def test_an_outage_without_a_fallback(driver: Driver) -> None:
     assert "closed" == only(client.breakers).state
 
 
+@pytest.mark.slow
 def test_calls_may_wait_for_the_next_probe(driver: Driver) -> None:
     """With `when_open="wait"` a call to a lone endpoint that is left alone waits, and is answered when it is well."""
     is_well = threading.Event()
@@ -550,7 +554,7 @@ def test_keys_do_not_share_their_troubles(driver: Driver) -> None:
         client = driver.client(base_url=there.url, max_retries=0)
         bad = client.with_options(api_key="bad")
         failed = [driver.together(*calls(bad, 1))[0] for _ in range(6)]
-        good = [driver.create(client.with_options(api_key=f"key {n}")) for n in range(10)]
+        good = [driver.create(client.with_options(api_key=f"key-{n}")) for n in range(10)]
 
     assert (CircuitOpenError, 11) == (type(failed[5]), len(client.breakers))
     assert ["default"] * 10 == routes_of(good)
@@ -600,6 +604,7 @@ def test_what_is_shared_between_colours() -> None:
     assert (6, 0) == (len(there.requests), only(client.limiters).in_flight)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork here")
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 def test_a_forked_child_begins_anew() -> None:

@@ -290,6 +290,19 @@ def test_raw_responses_name_the_route(driver: Driver) -> None:
     assert "2" == raw.headers["x-deepseek-sdk-attempts"]
 
 
+def test_raw_streams_name_the_route_that_answers_in_the_end(driver: Driver) -> None:
+    """Where another route takes over before the first content, headers and report say the same."""
+    with RawServer(stream(ROLE, end="close")) as first:
+        client = driver.client(base_url=first.url, routes=[RuleEngine([], default="Later.")], max_retries=0)
+        create = client.chat.completions.with_raw_response.create
+        raw = driver.call(create, model="deepseek-flash", messages=HELLO, stream=True)
+        before = raw.headers["x-deepseek-sdk-route"]
+        assert "Later." == driver.stream_text(raw.parse())
+
+    told = [raw.headers[f"x-deepseek-sdk-{name}"] for name in ("route", "model", "attempts", "degraded")]
+    assert ("default", ["rules", "rules", "2", "3"]) == (before, told)
+
+
 @pytest.mark.parametrize("way", ["offline", "no key"])
 def test_a_client_without_an_endpoint_opens_no_socket(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, way: str

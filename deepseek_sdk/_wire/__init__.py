@@ -12,6 +12,7 @@ from deepseek_sdk._wire.response import (
     stream_response,
     stub_request,
     stub_response,
+    tell_facts,
     whole_response,
     with_connect_timeout,
 )
@@ -35,6 +36,7 @@ __all__ = [
     "stream_response",
     "stub_request",
     "stub_response",
+    "tell_facts",
     "timeout_of",
     "whole_response",
     "with_connect_timeout",

@@ -26,6 +26,7 @@ __all__ = [
     "stream_response",
     "stub_request",
     "stub_response",
+    "tell_facts",
     "whole_response",
     "with_connect_timeout",
 ]
@@ -150,12 +151,22 @@ def _response(upstream: Any, record: Record, raw_mode: str | None, *, content_ty
     response.elapsed = dt.timedelta(seconds=record.times.total or record.attempts[-1].started)
     if raw_mode is not None:
         response.request.headers[RAW_RESPONSE] = raw_mode
-        response.headers.update(_facts(record))
+        tell_facts(response, record)
     return response
 
 
+def tell_facts(response: Any, record: Record) -> None:
+    """
+    Say in headers what is known by now.
+
+    Args:
+        response: A response that a caller sees.
+        record: The record of its call.
+    """
+    response.headers.update(_facts(record))
+
+
 def _facts(record: Record) -> dict[str, str]:
-    """Say in headers what is known by the time they are sent."""
     attempt = record.attempts[-1]
     facts = {
         "x-deepseek-sdk-route": quote(attempt.route),
