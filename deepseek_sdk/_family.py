@@ -16,7 +16,7 @@ from deepseek_sdk._io import IO, AsyncIO, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._record import Record
-from deepseek_sdk._targets import Sites
+from deepseek_sdk._targets import Targets
 from deepseek_sdk._validate import check_timeout, request_problem
 from deepseek_sdk._wire import Watchdog, stub_response
 from deepseek_sdk.errors import ConfigurationError, InvalidRequestError
@@ -33,9 +33,10 @@ if TYPE_CHECKING:
     from deepseek_sdk._background import Ticket
     from deepseek_sdk._pipeline import Stage
     from deepseek_sdk._reply import Reply
-    from deepseek_sdk._targets import Asked
+    from deepseek_sdk._targets import ClientRequest
     from deepseek_sdk.backends.base import Backend
     from deepseek_sdk.resilience.policies import Policies
+    from deepseek_sdk.routing.chain import NamedRoute
     from deepseek_sdk.routing.target import Target
 
 __all__ = ["Family"]
@@ -53,11 +54,12 @@ class Family:
         stages: The pipeline, or None for the usual one.
         backend: What answers in place of the client's endpoint, or None.
         is_offline: No socket may be opened.
-        is_keyless: There is no key for the client's own endpoint, so only routes can answer.
+        has_key: The client's own endpoint can be asked.
+        is_own: It is asked for what no route names.
 
     Attributes:
         policies: What holds for every call.
-        sites: What calls can be sent to.
+        targets: What calls can be sent to.
         proceed: The pipeline, the target at its end.
         is_offline: No socket may be opened.
         has_own: Calls may be answered by the client's own endpoint, or by a backend in its place.
@@ -71,23 +73,24 @@ class Family:
         *,
         backend: Backend | None,
         is_offline: bool,
-        is_keyless: bool,
+        has_key: bool,
+        is_own: bool,
     ) -> None:
         self._background = PerProcess(Background)
         self._watchdog = PerProcess(Watchdog)
         self.policies = policies
         self.is_offline = is_offline
-        self.sites = Sites(backend)
-        self.has_endpoint = backend is None and not is_offline and not is_keyless
-        self.has_own = backend is not None or self.has_endpoint
+        self.targets = Targets(backend, is_offline=is_offline, has_key=has_key)
+        self.has_endpoint = backend is None and is_own
+        self.has_own = backend is not None or is_own
         self.proceed = compose(default_stages(policies) if stages is None else stages, ask)
 
-    def admit(self, asked: Asked, *, path: str, is_stream: bool, own: CallOptions) -> Call:
+    def admit(self, request: ClientRequest, *, path: str, is_stream: bool, own: CallOptions) -> Call:
         """
         Make a call of a request.
 
         Args:
-            asked: The request.
+            request: The request.
             path: Which guarded surface it is for.
             is_stream: The caller asked for a stream.
             own: The client's own call options.
@@ -99,12 +102,12 @@ class Family:
             InvalidRequestError: No server could accept it.
         """
         self.release_forgotten()
-        client, options = asked.client, asked.options
+        client, options = request.client, request.options
         body = _body_of(options)
         headers = options.headers if isinstance(options.headers, dict) else {}
         _check(client, path, body, options)
         chosen = _chosen(client, headers, own)
-        body, targets = self._plan(asked, body, chosen)
+        body, targets = self._plan(request, body, chosen)
         session_id = None if chosen.session_id is UNSET else chosen.session_id
         return Call(
             path=path,
@@ -118,20 +121,25 @@ class Family:
         )
 
     def _plan(
-        self, asked: Asked, body: dict[str, Any], chosen: CallOptions
+        self, request: ClientRequest, body: dict[str, Any], chosen: CallOptions
     ) -> tuple[dict[str, Any], tuple[Target, ...]]:
-        """Decide who is asked, in which order; the body says the model that the first of them is asked for."""
+        """Decide who is asked, in which order; the body says the model that the own endpoint is asked for."""
         model = body.get("model")
         model = model if isinstance(model, str) else ""
+        is_own_first, routes = self._order(model, body, chosen)
+        if not is_own_first and not routes:
+            raise ConfigurationError("there is nobody to ask: the client has no endpoint of its own, and no routes")
+        if is_own_first and model == AUTO and self.has_endpoint:
+            model, body = DEFAULT_MODEL, {**body, "model": DEFAULT_MODEL}
+        own = (self.targets.own(request, model),) if is_own_first else ()
+        return body, (*own, *(self.targets.at(named, request) for named in routes))
+
+    def _order(self, model: str, body: dict[str, Any], chosen: CallOptions) -> tuple[bool, Sequence[NamedRoute]]:
         if isinstance(chosen.routes, Unset):
-            if model == AUTO and self.has_endpoint:
-                model, body = DEFAULT_MODEL, {**body, "model": DEFAULT_MODEL}
-            return body, (self.sites.own(asked, model),)
+            return self.has_own, ()
         mode = None if isinstance(chosen.priority, Unset) else chosen.priority
         tokens = estimate_tokens(body) if model == AUTO else 0
-        is_own_first, stops = chosen.routes.plan(model, has_own=self.has_own, mode=mode, tokens=tokens)
-        own = (self.sites.own(asked, model),) if is_own_first else ()
-        return body, (*own, *(self.sites.at(stop, asked) for stop in stops))
+        return chosen.routes.plan(model, has_own=self.has_own, mode=mode, tokens=tokens)  # type: ignore[no-any-return]
 
     async def close(self, client: openai.OpenAI | openai.AsyncOpenAI) -> None:
         """

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from openai import Omit
 
-from deepseek_sdk._call import CallOptions
+from deepseek_sdk._call import CallOptions, Priority
 from deepseek_sdk._wire import RAW_RESPONSE
 
 if TYPE_CHECKING:
@@ -14,12 +14,14 @@ if TYPE_CHECKING:
 
     from openai._models import FinalRequestOptions
 
-__all__ = ["options_in", "raw_mode", "without_credentials", "without_own"]
+__all__ = ["for_any_endpoint", "options_in", "raw_mode", "without_own"]
 
 _SESSION, _MODE, _BATCH = "x-session-id", "x-mode", "x-batch"
 _OWN = frozenset({_SESSION, _MODE, _BATCH, "x-deepseek-cache"})
-# What proves an identity to one endpoint is a secret to every other.
+# What proves an identity is for one key alone.
 _CREDENTIALS = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
+# Of a call's headers any may be a secret between the caller and one endpoint; these are none.
+_ANYWHERE = ("accept", "baggage", "traceparent", "tracestate", "x-correlation-id", "x-request-id", "x-trace")
 # openai's raw mode is asked for by a header: it is for the last response, not for the server's.
 _TAKEN_OFF = _OWN | {RAW_RESPONSE.lower()}
 
@@ -38,8 +40,8 @@ def options_in(headers: Mapping[str, Any]) -> CallOptions:
     given: dict[str, Any] = {}
     if _SESSION in own:
         given["session_id"] = own[_SESSION]
-    if own.get(_MODE, "").lower() == "realtime":
-        given["priority"] = "realtime"
+    if (mode := own.get(_MODE, "").lower()) in get_args(Priority):
+        given["priority"] = mode
     if own.get(_BATCH, "").lower() in ("1", "true"):
         given["priority"] = "batch"
     return CallOptions(**given)
@@ -77,12 +79,25 @@ def without_own(defaults: Mapping[str, Any], headers: Mapping[str, Any]) -> dict
 
 def without_credentials(headers: Mapping[str, Any]) -> dict[str, Any]:
     """
-    Take off what is meant for one endpoint alone.
+    Take off what proves an identity.
 
     Args:
         headers: The call's headers.
 
     Returns:
-        Those that may be sent to another endpoint.
+        Those that may be sent with another key.
     """
     return {name: value for name, value in headers.items() if name.lower() not in _CREDENTIALS}
+
+
+def for_any_endpoint(headers: Mapping[str, Any]) -> dict[str, Any]:
+    """
+    Leave what is a secret to no endpoint.
+
+    Args:
+        headers: The call's headers, meant for the client's own endpoint.
+
+    Returns:
+        Those that another endpoint may see: what follows a request on its way.
+    """
+    return {name: value for name, value in headers.items() if name.lower().startswith(_ANYWHERE)}

@@ -15,7 +15,7 @@ from deepseek_sdk._family import Family
 from deepseek_sdk._headers import raw_mode
 from deepseek_sdk._health import health_of
 from deepseek_sdk._report import attached
-from deepseek_sdk._targets import Asked, forget_openai_environment
+from deepseek_sdk._targets import ClientRequest, forget_openai_environment
 from deepseek_sdk._validate import check_api_key, check_base_url, check_stages, check_timeout
 from deepseek_sdk._version import __version__
 from deepseek_sdk._wire import default_http_client, stream_response, tell_facts, whole_response
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.resilience.breaker import BreakerPolicy, Breakers
     from deepseek_sdk.resilience.limiter import LimiterPolicy, Limiters
     from deepseek_sdk.resilience.retrying import RetryPolicy
-    from deepseek_sdk.routing.chain import Stop
+    from deepseek_sdk.routing.chain import NamedRoute
     from deepseek_sdk.routing.route import Route
 
 __all__ = ["Heritage", "Shared"]
@@ -84,7 +84,7 @@ class Shared:
         stages: Sequence[Stage] | None = None,
         backend: str | Backend | Unset | None = UNSET,
         routes: Sequence[Route | Backend | str] | Unset = UNSET,
-        retry: RetryPolicy | None = None,
+        retry: RetryPolicy | Unset | None = UNSET,
         breaker: BreakerPolicy | Breakers | Unset | None = UNSET,
         limiter: LimiterPolicy | Limiters | Unset | None = UNSET,
         on_empty: OnEmpty | Unset = UNSET,
@@ -109,7 +109,7 @@ class Shared:
             backend: What answers chat completions and completions in place of the endpoint, or the name of an
                 installed one; else DEEPSEEK_SDK_BACKEND. No key is needed then. None: the endpoint, whatever is set.
             routes: Who may answer, in the order in which they are asked: routes, names of models, backends.
-            retry: What is asked again, and after how long.
+            retry: What is asked again, and after how long, or None: nothing.
             breaker: When a route is left alone, or the `breakers` of another client, or None: never.
             limiter: How many calls may be in flight, or the `limiters` of another client, or None: any number.
             on_empty: What an answer is that is complete and empty: "error" (the default), or "accept".
@@ -136,7 +136,8 @@ class Shared:
                 backend,
                 policies={"retry": retry, "breaker": breaker, "limiter": limiter},
                 is_offline=offline,
-                is_keyless=bool(routes) and routes is not UNSET and not _has_key(api_key, settings, given),
+                has_key=_has_key(api_key, settings, given),
+                has_routes=bool(routes) and routes is not UNSET,
             ),
             own=_own_options(deadlines, settings, **calls),
             support=StreamSupport(),
@@ -155,10 +156,10 @@ class Shared:
     def _prepare(self) -> None:
         """Check and make what the routes need, now and not in the first emergency."""
         family = self._heritage.family
-        if not self._stops and not family.has_own:
+        if not self._routes and not family.has_own:
             raise ConfigurationError("offline=True leaves nothing that could answer: give it routes with backends")
-        for stop in self._stops:
-            family.sites.prepare(stop, self._self, is_offline=family.is_offline)
+        for named in self._routes:
+            family.targets.prepare(named, self._self)
 
     def copy(
         self,
@@ -222,13 +223,13 @@ class Shared:
         Returns:
             Circuits, queues and counts of the last minute.
         """
-        sites = self._heritage.family.sites
-        named: dict[Account, str] = {}
-        for stop in self._stops:
-            account = sites.account(stop, self._self)
+        targets = self._heritage.family.targets
+        names: dict[Account, str] = {}
+        for named in self._routes:
+            account = targets.account(named, self._self)
             if account is not None:
-                named.setdefault(account, stop.name)
-        return health_of(self._heritage.family.policies, named)
+                names.setdefault(account, named.name)
+        return health_of(self._heritage.family.policies, names)
 
     @property
     def _self(self) -> Any:
@@ -236,24 +237,27 @@ class Shared:
         return self
 
     @property
-    def _stops(self) -> Sequence[Stop]:
+    def _routes(self) -> Sequence[NamedRoute]:
         routes = self._heritage.own.routes
-        return () if isinstance(routes, Unset) else routes.stops
+        return () if isinstance(routes, Unset) else routes.routes
 
     def _places(self) -> list[Place]:
         """List what `check()` asks: the own endpoint first."""
         family = self._heritage.family
         places = [Place(route="default", model=None, client=self)] if family.has_endpoint else []
-        return [*places, *(self._place(stop) for stop in self._stops)]
+        return [*places, *(self._place(named) for named in self._routes)]
 
-    def _place(self, stop: Stop) -> Place:
-        client = self._heritage.family.sites.client(stop, self._self)
-        return Place(route=stop.name, model=stop.route.model, client=client)
+    def _place(self, named: NamedRoute) -> Place:
+        client = self._heritage.family.targets.client(named, self._self)
+        return Place(route=named.name, model=named.route.model, client=client)
 
     def _at_home(self, options: FinalRequestOptions) -> FinalRequestOptions:
         """Send account data to the root, wherever the base URL points."""
-        if not self._heritage.family.has_endpoint and not self.api_key:
-            raise ConfigurationError(f"{options.url} asks the endpoint {self.base_url}, for which there is no key")
+        family, what = self._heritage.family, f"{options.url} asks the endpoint {self.base_url}"
+        if family.is_offline:
+            raise ConfigurationError(f"{what}, and the client is offline")
+        if not family.has_endpoint and not self.api_key:
+            raise ConfigurationError(f"{what}, for which there is no key")
         url = request_url(self, options.url, None)
         return options if url == options.url else options.model_copy(update={"url": url})
 
@@ -264,8 +268,8 @@ class Shared:
 
     def _admit(self, send: Callable[..., Any], options: FinalRequestOptions, path: str, *, is_stream: bool) -> Call:
         heritage = self._heritage
-        asked = Asked(client=self._self, send=send, options=options, support=heritage.support)
-        return heritage.family.admit(asked, path=path, is_stream=is_stream, own=heritage.own)
+        request = ClientRequest(client=self._self, send=send, options=options, support=heritage.support)
+        return heritage.family.admit(request, path=path, is_stream=is_stream, own=heritage.own)
 
     def _assembly(self, options: FinalRequestOptions, reply: Reply, content: bytes | None) -> dict[str, Any]:
         """Give what openai makes its answer of: the whole content, or an answer that is still in flight."""
@@ -296,9 +300,10 @@ def _family(
     *,
     policies: Mapping[str, Any],
     is_offline: bool,
-    is_keyless: bool,
+    has_key: bool,
+    has_routes: bool,
 ) -> Family:
-    given = [name for name, value in policies.items() if value is not UNSET and (name != "retry" or value is not None)]
+    given = [name for name, value in policies.items() if value is not UNSET]
     if stages is not None:
         check_stages(stages)
         if given:
@@ -306,7 +311,9 @@ def _family(
     chosen, model = (settings["backend"], settings["local_model"]) if isinstance(backend, Unset) else (backend, None)
     loaded = None if chosen is None else load_backend(chosen, model)
     chosen_policies = Policies.of(**policies) if stages is None else Policies.within(stages)
-    return Family(chosen_policies, stages, backend=loaded, is_offline=is_offline, is_keyless=is_keyless)
+    # Without a key and without routes there is an own endpoint all the same: that it has no key is told by name.
+    is_own = not is_offline and (has_key or not has_routes)
+    return Family(chosen_policies, stages, backend=loaded, is_offline=is_offline, has_key=has_key, is_own=is_own)
 
 
 def _has_key(api_key: object, settings: Settings, given: Mapping[str, Any]) -> bool:

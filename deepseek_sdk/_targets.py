@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
 
     from deepseek_sdk.backends.base import Backend
-    from deepseek_sdk.routing.chain import Stop
+    from deepseek_sdk.routing.chain import NamedRoute
     from deepseek_sdk.routing.route import Route
     from deepseek_sdk.routing.target import Target
 
     AnyClient = openai.OpenAI | openai.AsyncOpenAI
 
-__all__ = ["Asked", "Sites", "forget_openai_environment"]
+__all__ = ["ClientRequest", "Targets", "forget_openai_environment"]
 
 _ACCOUNTS = "_deepseek_accounts"
-# A service may take the names of models from its callers.
-_MOST_ACCOUNTS = 64
+# A service may take the names of models from its callers, and make a child for each of them.
+_MOST_ACCOUNTS = _MOST_ENDPOINTS = 64
 
 
 @dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long, and there is one for each call
-class Asked:
+class ClientRequest:
     """
     A request as it came from openai.
 
@@ -55,182 +55,178 @@ class Asked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Site:
-    """The endpoint of a route that has one of its own."""
+class _RouteEndpoint:
+    """The endpoint of a route that has one, or a key, of its own."""
 
     client: AnyClient
     send: Callable[..., Any]
     support: StreamSupport
 
 
-class Sites:
+class Targets:
     """
     Makes targets; shared by a client and its children.
 
-    What a route needs to be asked is made when it is first asked, and kept as long as the route.
+    What a route needs to be asked is made when it is first needed, and kept as long as the route.
 
     Args:
         backend: What answers in place of the client's own endpoint, or None.
+        is_offline: No socket may be opened.
+        has_key: The client's own endpoint can be asked.
     """
 
-    def __init__(self, backend: Backend | None) -> None:
+    def __init__(self, backend: Backend | None, *, is_offline: bool, has_key: bool) -> None:
         self._own_backend = backend
-        self._sites: weakref.WeakKeyDictionary[Route, _Site] = weakref.WeakKeyDictionary()
+        self._is_offline = is_offline
+        self._has_key = has_key
+        self._endpoints: weakref.WeakKeyDictionary[Route, dict[Any, _RouteEndpoint]] = weakref.WeakKeyDictionary()
         self._backends: weakref.WeakKeyDictionary[Route, Backend] = weakref.WeakKeyDictionary()
 
-    def prepare(self, stop: Stop, client: AnyClient, *, is_offline: bool) -> None:
+    def prepare(self, named: NamedRoute, client: AnyClient) -> None:
         """
         Make what a route needs, and check it.
 
         Args:
-            stop: The route at its place.
+            named: The route.
             client: The client that it is a route of.
-            is_offline: No socket may be opened.
 
         Raises:
             ConfigurationError: It could never answer; the message says why.
         """
-        route = stop.route
-        if route.backend is not None:
-            self.backend(route)
-            return
-        what = f"the route {stop.name!r} asks an endpoint"
-        if is_offline:
-            raise ConfigurationError(f"{what}, and the client is offline: give it a backend")
-        if not route.is_elsewhere and not _account(client, route.model).credential:
-            raise ConfigurationError(f"{what}, for which the client has no key")
-        asked: Any = self.client(stop, client)
-        if route.model in RETIRED and host_and_path(asked.base_url)[0].endswith("deepseek.com"):
+        route, asked = named.route, self.client(named, client)
+        if asked is not None and route.model in RETIRED and host_and_path(asked.base_url)[0].endswith("deepseek.com"):
             other = RETIRED[route.model]
-            raise ConfigurationError(f"the route {stop.name!r}: {route.model} was retired on 2026-07-24; use {other}")
+            raise ConfigurationError(f"the route {named.name!r}: {route.model} was retired on 2026-07-24; use {other}")
 
-    def client(self, stop: Stop, client: AnyClient) -> AnyClient | None:
+    def client(self, named: NamedRoute, client: AnyClient) -> AnyClient | None:
         """
         Find the client of a route's endpoint.
 
         Args:
-            stop: The route at its place.
+            named: The route.
             client: The client that it is a route of.
 
         Returns:
             A client of the same colour, or None for a backend.
-        """
-        if stop.route.backend is not None:
-            return None
-        return self.site(stop.route, client).client if stop.route.is_elsewhere else client
 
-    def account(self, stop: Stop, client: AnyClient) -> Account | None:
+        Raises:
+            ConfigurationError: It cannot be asked; the message says why.
+        """
+        if named.route.backend is not None:
+            self._backend(named.route)
+            return None
+        self._check(named)
+        return self._endpoint(named.route, client).client if named.route.is_elsewhere else client
+
+    def account(self, named: NamedRoute, client: AnyClient) -> Account | None:
         """
         Say what breaker and limiter know a route by.
 
         Args:
-            stop: The route at its place.
+            named: The route.
             client: The client that it is a route of.
 
         Returns:
             The account, or None for a last resort.
         """
-        if stop.route.backend is not None:
-            return _backend_account(self.backend(stop.route), stop.name, stop.route.model)
-        return _account(self.site(stop.route, client).client if stop.route.is_elsewhere else client, stop.route.model)
+        asked = self.client(named, client)
+        if asked is None:
+            return _backend_account(self._backend(named.route), named.name, named.route.model)
+        return _account(asked, named.route.model)
 
-    def own(self, asked: Asked, model: str) -> Target:
+    def own(self, request: ClientRequest, model: str) -> Target:
         """
         Make the target that a client is without routes.
 
         Args:
-            asked: The request.
+            request: The request.
             model: The model it is for.
 
         Returns:
             Its endpoint, or its backend.
         """
         if self._own_backend is not None:
-            return _in_process(self._own_backend, "", asked, model)
+            return _in_process(self._own_backend, "", request, model)
         return Endpoint(
             name="default",
-            client=asked.client,
-            send=asked.send,
-            options=asked.options,
-            support=asked.support,
-            account=_account(asked.client, model),
+            client=request.client,
+            send=request.send,
+            options=request.options,
+            support=request.support,
+            timeout=timeout_of(request.client, request.options),
+            account=_account(request.client, model),
             context_window=context_window(model),
         )
 
-    def at(self, stop: Stop, asked: Asked) -> Target:
+    def at(self, named: NamedRoute, request: ClientRequest) -> Target:
         """
         Make the target of a route.
 
         Args:
-            stop: The route at its place.
-            asked: The request.
+            named: The route.
+            request: The request.
 
         Returns:
             Its endpoint, or its backend.
-        """
-        route = stop.route
-        if route.backend is not None:
-            return _in_process(self.backend(route), stop.name, asked, route.model, stop)
-        site: Any = self.site(route, asked.client) if route.is_elsewhere else asked
-        return Endpoint(
-            name=stop.name,
-            client=site.client,
-            send=site.send,
-            options=asked.options,
-            support=site.support,
-            account=_account(site.client, route.model),
-            route=route,
-            context_window=stop.window,
-        )
-
-    def backend(self, route: Route) -> Backend:
-        """
-        Find the backend of a route.
-
-        Args:
-            route: One that has a backend.
-
-        Returns:
-            It; an installed one is made once.
 
         Raises:
-            ConfigurationError: There is none of that name, or it cannot be made.
+            ConfigurationError: It cannot be asked; the message says why.
         """
+        route = named.route
+        if route.backend is not None:
+            return _in_process(self._backend(route), named.name, request, route.model, named)
+        self._check(named)
+        asked: Any = self._endpoint(route, request.client) if route.is_elsewhere else request
+        return Endpoint(
+            name=named.name,
+            client=asked.client,
+            send=asked.send,
+            options=request.options,
+            support=asked.support,
+            timeout=timeout_of(request.client, request.options),
+            account=_account(asked.client, route.model),
+            route=route,
+            context_window=named.window,
+        )
+
+    def _check(self, named: NamedRoute) -> None:
+        what = f"the route {named.name!r} asks an endpoint"
+        if self._is_offline:
+            raise ConfigurationError(f"{what}, and the client is offline: give it a backend")
+        if not named.route.is_elsewhere and not self._has_key:
+            raise ConfigurationError(f"{what}, for which the client has no key")
+
+    def _backend(self, route: Route) -> Backend:
         if route not in self._backends:
             # Of two threads that make one at once, both get the first.
             self._backends.setdefault(route, load_backend(route.backend))  # type: ignore[arg-type]
         return self._backends[route]
 
-    def site(self, route: Route, client: AnyClient) -> _Site:
-        """
-        Find the endpoint of a route that has one of its own, or a key of its own.
-
-        Args:
-            route: It.
-            client: The client whose HTTP client is used, where this is the first time.
-
-        Returns:
-            The endpoint.
-        """
-        if route not in self._sites:
-            self._sites.setdefault(route, _site(route, client))
-        return self._sites[route]
+    def _endpoint(self, route: Route, client: AnyClient) -> _RouteEndpoint:
+        """Find the endpoint of a route; a child with another HTTP client, or base URL, has one of its own."""
+        kept = self._endpoints.setdefault(route, {})
+        key = (route.base_url or str(client.base_url), id(client._client))  # noqa: SLF001
+        if key not in kept:
+            if len(kept) >= _MOST_ENDPOINTS:
+                kept.clear()
+            kept.setdefault(key, _route_endpoint(route, client))
+        return kept.get(key) or _route_endpoint(route, client)
 
 
-def _site(route: Route, client: AnyClient) -> _Site:
+def _route_endpoint(route: Route, client: AnyClient) -> _RouteEndpoint:
     base = openai.OpenAI if isinstance(client, openai.OpenAI) else openai.AsyncOpenAI
-    settled: dict[str, Any] = {
+    given: dict[str, Any] = {
         "api_key": route.api_key,
         "base_url": route.base_url or client.base_url,
         "http_client": client._client,  # noqa: SLF001
-        "timeout": client.timeout,
         "max_retries": 0,
         # The caller's own headers are for the caller's own endpoint.
         "default_headers": {"User-Agent": client.user_agent},
     }
-    made = base(**settled)
-    forget_openai_environment(made, {"default_headers": settled["default_headers"]})
-    return _Site(client=made, send=partial(base.request, made, RESPONSE, stream=True), support=StreamSupport())
+    made = base(**given)
+    forget_openai_environment(made, given)
+    send = partial(base.request, made, RESPONSE, stream=True)
+    return _RouteEndpoint(client=made, send=send, support=StreamSupport())
 
 
 def forget_openai_environment(client: Any, given: dict[str, Any]) -> None:
@@ -247,8 +243,10 @@ def forget_openai_environment(client: Any, given: dict[str, Any]) -> None:
     client._ambient_authorizations = frozenset()  # noqa: SLF001
 
 
-def _in_process(backend: Backend, name: str, asked: Asked, model: str, stop: Stop | None = None) -> InProcess:
-    timeout = timeout_of(asked.client, asked.options)
+def _in_process(
+    backend: Backend, name: str, request: ClientRequest, model: str, named: NamedRoute | None = None
+) -> InProcess:
+    timeout = timeout_of(request.client, request.options)
     account = _backend_account(backend, name, model)
     return InProcess(
         backend=backend,
@@ -256,8 +254,8 @@ def _in_process(backend: Backend, name: str, asked: Asked, model: str, stop: Sto
         account=account,
         read_timeout=getattr(timeout, "read", timeout),
         is_last_resort=account is None,
-        route=None if stop is None else stop.route,
-        context_window=None if stop is None else stop.window,
+        route=None if named is None else named.route,
+        context_window=None if named is None else named.window,
     )
 
 

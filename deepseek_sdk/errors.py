@@ -45,7 +45,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import openai
 
@@ -54,6 +54,8 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._attempt import Attempt
     from deepseek_sdk.resilience.account import Account
+
+    HeldBy = Literal["concurrency", "rpm", "tpm"]
 
 __all__ = [
     "REASONS",
@@ -320,18 +322,22 @@ class LimiterTimeoutError(DeepSeekError, openai.RateLimitError):
         waited: How long it waited, in seconds.
         limit: How many calls may be in flight at a time.
         in_flight: How many were.
+        held_by: What held it back: "concurrency", "rpm" or "tpm".
     """
 
-    def __init__(self, *, response: Any, waited: float, limit: int, in_flight: int) -> None:
+    def __init__(
+        self, *, response: Any, waited: float, limit: int, in_flight: int, held_by: HeldBy = "concurrency"
+    ) -> None:
+        what = f"{in_flight} of {limit} calls are in flight" if held_by == "concurrency" else f"{held_by} is used up"
         super().__init__(
-            f"The call waited {waited:.1f} s for a place: {in_flight} of {limit} calls are in flight. "
-            "LimiterPolicy says how long a call may wait, and with rpm or tpm how many may be sent",
+            f"The call waited {waited:.1f} s for its turn: {what}. LimiterPolicy says how much there is",
             response=response,
             body=None,
         )
         self.waited = waited
         self.limit = limit
         self.in_flight = in_flight
+        self.held_by = held_by
 
 
 class CircuitOpenError(DeepSeekError, openai.APIConnectionError):
@@ -495,24 +501,27 @@ def trace_id(headers: Mapping[str, str]) -> str | None:
 # The texts stand in DeepSeek's error bodies; the service gives them no machine-readable code.
 _REJECTIONS: tuple[tuple[str, type[RequestRejectedError], Callable[[re.Match[str]], dict[str, Any]]], ...] = (
     (
-        r"maximum context length is (\d+)(?:.*?requested (\d+) tokens(?: \((\d+) in the messages, (\d+))?)?",
+        (
+            r"maximum context length is (\d{1,18})"
+            r"(?:.*?requested (\d{1,18}) tokens(?: \((\d{1,18}) in the messages, (\d{1,18}))?)?"
+        ),
         ContextOverflowError,
         lambda m: dict(zip(("limit", "requested", "in_messages", "in_completion"), _integers(m), strict=True)),
     ),
     (
-        r"valid range of max_tokens is \[(\d+), ?(\d+)\]",
+        r"valid range of max_tokens is \[(\d{1,18}), ?(\d{1,18})\]",
         MaxTokensError,
         lambda m: dict(zip(("minimum", "maximum"), _integers(m), strict=True)),
     ),
     (
-        r"reasoning_(?:content|text)`? .*must be passed back|Missing `reasoning_content`(?:.*index (\d+))?",
+        r"reasoning_(?:content|text)`? .*must be passed back|Missing `reasoning_content`(?:.*index (\d{1,18}))?",
         ReasoningMissingError,
         lambda m: {"index": _integers(m)[0]},
     ),
     (r"does not support this tool_choice", ToolChoiceInThinkingError, lambda _: {}),
     (r"response_format type is unavailable", ResponseFormatError, lambda _: {}),
     (
-        r"(?:messages\[(\d+)\].*)?unknown variant `image_url`",
+        r"(?:messages\[(\d{1,18})\].*)?unknown variant `image_url`",
         ImagesUnsupportedError,
         lambda m: {"index": _integers(m)[0]},
     ),
@@ -521,7 +530,7 @@ _REJECTIONS: tuple[tuple[str, type[RequestRejectedError], Callable[[re.Match[str
         UnknownModelError,
         lambda m: {"supported": tuple(re.split(r",\s*", m[1])) if m[1] else (), "model": m[2]},
     ),
-    (r"Stop string array too long: (\d+)", StopSequencesError, lambda m: {"count": int(m[1])}),
+    (r"Stop string array too long: (\d{1,18})", StopSequencesError, lambda m: {"count": int(m[1])}),
     (r"content or tool_calls must be set", EmptyMessageError, lambda _: {}),
     (r"tool_calls?'? must be followed by|'tool_calls'|tool_call_id", ToolOrderError, lambda _: {}),
 )
@@ -531,7 +540,7 @@ _REJECTIONS: tuple[tuple[str, type[RequestRejectedError], Callable[[re.Match[str
 _SHORTEST_KEY = 8
 
 # "Your current concurrency is 40, which exceeds your concurrency limit of 39 based on your remaining balance."
-_CONCURRENCY = (r"current concurrency is (\d+)", r"concurrency limit of (\d+)")
+_CONCURRENCY = (r"current concurrency is (\d{1,18})", r"concurrency limit of (\d{1,18})")
 
 
 def _integers(match: re.Match[str]) -> list[int | None]:
@@ -668,10 +677,14 @@ _KINDS: tuple[tuple[type[BaseException], Disposition], ...] = (
 )
 
 _CONNECT_TIMEOUT = Disposition(reason="connect_timeout", retry=True, move_on=True, trips=True)
+# All connections of our own pool were in use: that says nothing about the server.
+_POOL_TIMEOUT = Disposition(reason="pool_timeout", retry=True, move_on=True)
 _UNKNOWN = Disposition(reason="unexpected")
 
 # Every word that `classify()` may give as a reason.
-REASONS = frozenset(row.reason for row in (*_STATUS.values(), *(row for _, row in _KINDS), _CONNECT_TIMEOUT, _UNKNOWN))
+REASONS = frozenset(
+    row.reason for row in (*_STATUS.values(), *(row for _, row in _KINDS), _CONNECT_TIMEOUT, _POOL_TIMEOUT, _UNKNOWN)
+)
 
 
 def classify(error: BaseException) -> Disposition:
@@ -684,8 +697,10 @@ def classify(error: BaseException) -> Disposition:
     Returns:
         The row of the table for it; an unknown error may not be retried, moved on from, or counted.
     """
-    if type(error) is openai.APITimeoutError and type(error.__cause__).__name__ in ("ConnectTimeout", "PoolTimeout"):
-        return _CONNECT_TIMEOUT
+    if type(error) is openai.APITimeoutError:
+        cause = type(error.__cause__).__name__
+        if cause in ("ConnectTimeout", "PoolTimeout"):
+            return _CONNECT_TIMEOUT if cause == "ConnectTimeout" else _POOL_TIMEOUT
     if isinstance(error, ServerEventError) and error.type == "invalid_request_error":
         return _STATUS[400]
     for kind, disposition in _KINDS:

@@ -273,7 +273,7 @@ RULES: list[tuple[BaseException, str, bool, bool, bool]] = [
     (timeout(None), "timeout", False, True, True),
     (timeout("ReadTimeout"), "timeout", False, True, True),
     (timeout("ConnectTimeout"), "connect_timeout", True, True, True),
-    (timeout("PoolTimeout"), "connect_timeout", True, True, True),
+    (timeout("PoolTimeout"), "pool_timeout", True, True, False),
     (openai.APIConnectionError(request=REQUEST), "connection", True, True, True),
     (RuleFileError(["a:1: x"]), "configuration", False, False, False),
     (NoRuleError(request=REQUEST), "no_rule", False, True, False),

@@ -491,7 +491,8 @@ class TestRace:
             client = kind(api_key="test-key", base_url=url, http_client=http_client)
             options = FinalRequestOptions.construct(method="post", url="/chat/completions", json_data={})
             send = functools.partial(client.request, RESPONSE, stream=True)
-            endpoint = Endpoint(name="x", client=client, send=send, options=options, support=StreamSupport())
+            support = StreamSupport()
+            endpoint = Endpoint(name="x", client=client, send=send, options=options, support=support, timeout=None)
 
             async def reading(io: IO) -> str:
                 with ended.noted():

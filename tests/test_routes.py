@@ -10,9 +10,9 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from deepseek_sdk import BreakerPolicy, Deadlines, RetryPolicy, Route, RuleEngine, report
+from deepseek_sdk import BreakerPolicy, Deadlines, RetryPolicy, Route, RuleEngine, options, report
 from deepseek_sdk.backends import Call, Reply, reply_from
-from deepseek_sdk.errors import CircuitOpenError, ConfigurationError, StreamInterruptedError
+from deepseek_sdk.errors import CircuitOpenError, ConfigurationError, StreamInterruptedError, classify
 from deepseek_sdk.stages import default_stages
 from tests.raw_server import (
     DONE,
@@ -221,8 +221,6 @@ def test_auto_without_routes_is_the_default_model(driver: Driver) -> None:
 
 def test_routes_may_be_chosen_for_some_calls(driver: Driver) -> None:
     """`with_options(routes=)` and `options(routes=)` go over the client's routes."""
-    from deepseek_sdk import options  # noqa: PLC0415  beside its use
-
     with RawServer(refusal(503, "busy")) as first, RawServer(stream(*answer("Hi"))) as second:
         client = driver.client(base_url=first.url, max_retries=0)
         child = client.with_options(routes=[elsewhere(second)])
@@ -303,21 +301,28 @@ def test_raw_streams_name_the_route_that_answers_in_the_end(driver: Driver) -> N
     assert ("default", ["rules", "rules", "2", "3"]) == (before, told)
 
 
-@pytest.mark.parametrize("way", ["offline", "no key"])
+@pytest.mark.parametrize("way", ["offline", "offline with a key", "no key"])
 def test_a_client_without_an_endpoint_opens_no_socket(
     driver: Driver, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    """Offline, or without a key and with a backend, every call is answered in the process."""
-    given: dict[str, Any] = {"api_key": None, "routes": [Route("local", backend=Echo())]}
-    client = driver.client(**given, **({"offline": True} if way == "offline" else {}))
+    """Offline, or without a key and with a backend, every call is answered in the process, or by an error."""
+    key = "a-key-that-would-do" if way == "offline with a key" else None
+    given: dict[str, Any] = {"api_key": key, "routes": [Route("local", backend=Echo())]}
+    client = driver.client(**given, **({"offline": True} if way != "no key" else {}))
     driver.create(client)  # an event loop has a socket of its own
     with monkeypatch.context() as patch:
         patch.setattr(socket, "socket", _forbidden)
 
         assert "local" == driver.create(client, model="gpt-unknown").choices[0].message.content
         assert "local" == driver.stream_text(driver.create(client, model="auto", stream=True))
-        with pytest.raises(ConfigurationError, match="for which there is no key"):
+        with pytest.raises(ConfigurationError, match=r"for which there is no key|the client is offline"):
             driver.call(client.models.retrieve, "x")
+        with options(routes=[]), pytest.raises(ConfigurationError, match="there is nobody to ask"):
+            driver.create(client)
+        if way != "no key":
+            other = Route("x", base_url="http://127.0.0.1:9", api_key="k")
+            with options(routes=[other]), pytest.raises(ConfigurationError, match="the client is offline"):
+                driver.create(client)
 
 
 def _forbidden(*_: Any, **__: Any) -> Any:
@@ -333,7 +338,7 @@ def _forbidden(*_: Any, **__: Any) -> Any:
         ({"routes": ["deepseek-chat"]}, "deepseek-chat was retired on 2026-07-24; use deepseek-flash"),
         ({"routes": [Route("x", backend="missing")]}, "there is no backend 'missing'"),
         ({"routes": "deepseek-flash"}, "routes must be a list of routes"),
-        ({"retry": 3}, "retry must be a RetryPolicy, not 3"),
+        ({"retry": 3}, "retry must be a RetryPolicy or None, not 3"),
         ({"breaker": 3}, "breaker must be a BreakerPolicy, the Breakers of another client, or None, not 3"),
         ({"limiter": 3}, "limiter must be a LimiterPolicy, the Limiters of another client, or None, not 3"),
         ({"stages": [], "breaker": None, "limiter": None}, "stages is the whole pipeline"),
@@ -435,3 +440,108 @@ def test_a_pipeline_of_ones_own_shows_its_own_breakers(driver: Driver) -> None:
         assert [64] == [limiter.limit for limiter in client.limiters]
     assert not driver.client(stages=[]).breakers.is_on
     assert () == driver.client(stages=[]).health().routes
+
+
+def test_an_open_circuit_is_left_whatever_the_route_says(driver: Driver) -> None:
+    """A route that names the errors to move on after is left, too, once these have opened its circuit."""
+    with RawServer(refusal(503, "busy")) as first, RawServer(stream(*answer("Hi"))) as second:
+        routes = [Route("deepseek-flash", move_on={"overloaded"}), elsewhere(second)]
+        client = driver.client(base_url=first.url, routes=routes, max_retries=0)
+        answers = [driver.create(client).choices[0].message.content for _ in range(7)]
+
+    assert (["Hi"] * 7, 5) == (answers, len(first.requests))
+
+
+def test_the_cause_of_an_error_is_its_own(driver: Driver) -> None:
+    """Where a later route was not asked, the earlier one's error reaches the caller with its own cause."""
+    client = driver.client(
+        base_url="http://127.0.0.1:9", routes=[Route("b", base_url="http://127.0.0.1:9", api_key="k")]
+    )
+    client = client.with_options(max_retries=0)
+    for breaker in [client.breakers[route.account] for route in client.health().routes]:
+        breaker.open()
+    with pytest.raises(openai.APIConnectionError) as caught:
+        driver.create(client)
+
+    assert "ConnectError" == type(caught.value.__cause__).__name__
+    assert "connection" == classify(caught.value).reason
+
+
+@pytest.mark.parametrize("way", ["child", "context"])
+def test_a_route_with_another_key_follows_the_client(driver: Driver, way: str) -> None:
+    """Another account at the same endpoint is asked where the child's endpoint is, with the child's timeout."""
+    with RawServer(silence) as first, RawServer(refusal(401, "no"), stream(*answer("Hi"))) as second:
+        routes = [Route("deepseek-flash", name="other", api_key="other-key-000000")]
+        client = driver.client(base_url=first.url, **({"routes": routes} if way == "child" else {}), max_retries=0)
+        child = client.with_options(base_url=second.url, timeout=5)
+        with options(**({} if way == "child" else {"routes": routes})):
+            found = driver.create(child, model="m")
+
+    assert ("Hi", "other") == (found.choices[0].message.content, report(found).route)
+    assert ["Bearer test-key", "Bearer other-key-000000"] == [r.headers["authorization"] for r in second.requests]
+    with RawServer(silence) as server:
+        client = driver.client(routes=[elsewhere(server)], max_retries=0, timeout=30)
+        with pytest.raises(openai.APITimeoutError):
+            driver.create(client.with_options(timeout=0.2), model="deepseek-v4-pro")
+
+
+def test_what_is_meant_for_one_endpoint_is_not_sent_to_another(driver: Driver) -> None:
+    """Headers that no list knows, and the query, stay with the client's endpoint; with another key there, they go."""
+    with RawServer(refusal(401, "no")) as first, RawServer(stream(*answer("Hi"))) as second:
+        routes = [Route("a", api_key="other-key-000000"), elsewhere(second)]
+        client = driver.client(base_url=first.url, routes=routes, max_retries=0)
+        driver.create(client, extra_headers={"X-Auth-Token": "t", "traceparent": "p"}, extra_query={"key": "q"})
+
+    own, other_key, other = (*first.requests, *second.requests)
+    assert ["t", "t", None] == [request.headers.get("x-auth-token") for request in (own, other_key, other)]
+    assert ["p", "p", "p"] == [request.headers.get("traceparent") for request in (own, other_key, other)]
+    assert [True, True, False] == ["key=q" in request.target for request in (own, other_key, other)]
+
+
+def test_functions_that_give_keys_are_accounts_of_their_own(driver: Driver) -> None:
+    """A key that is refused leads to the next route, also where both keys come from functions."""
+
+    def first_key() -> str:
+        return "first-key-000000"
+
+    def second_key() -> str:
+        return "second-key-00000"
+
+    async def async_first() -> str:
+        return first_key()
+
+    async def async_second() -> str:
+        return second_key()
+
+    keys: Any = (async_first, async_second) if driver.is_async else (first_key, second_key)
+    with RawServer(refusal(402, "Insufficient Balance"), stream(*answer("Hi"))) as server:
+        routes = [Route(f"m{n}", base_url=server.url, api_key=key) for n, key in enumerate(keys)]
+        client = driver.client(routes=routes)
+
+        assert "Hi" == driver.create(client, model="m0").choices[0].message.content
+    assert ["Bearer first-key-000000", "Bearer second-key-00000"] == [
+        request.headers["authorization"] for request in server.requests
+    ]
+
+
+def test_auto_with_a_last_resort_alone_asks_the_own_endpoint(driver: Driver) -> None:
+    """Rules are no choice while there is an endpoint; without any route it is the same."""
+    with RawServer(whole(completion("Hi")), refusal(503, "busy")) as server:
+        client = driver.client(base_url=server.url, routes=[RuleEngine([], default="Later.")], max_retries=0)
+        answers = [driver.create(client, model="auto").choices[0].message.content for _ in range(2)]
+        bare = driver.client(base_url=server.url, routes=[], max_retries=0)
+        with pytest.raises(openai.InternalServerError):
+            driver.create(bare, model="auto")
+
+    assert ["Hi", "Later."] == answers
+    assert {"deepseek-flash"} == {request.body["model"] for request in server.requests}
+
+
+@pytest.mark.parametrize("text", ["your concurrency limit of {}", "maximum context length is {} tokens"])
+def test_a_number_without_end_is_no_bug_of_ours(driver: Driver, text: str) -> None:
+    """What a server writes into an error must not keep the next route from answering."""
+    status = 429 if "concurrency" in text else 400
+    with RawServer(refusal(status, text.format("9" * 6000))) as first, RawServer(stream(*answer("Hi"))) as second:
+        client = driver.client(base_url=first.url, routes=[elsewhere(second, context_window=10**19)], max_retries=0)
+
+        assert "Hi" == driver.create(client).choices[0].message.content

@@ -23,6 +23,15 @@ if TYPE_CHECKING:
 
 __all__ = ["LoopClient", "SupervisedClient"]
 
+# A pool must not be what runs out first: by default the limiter lets 2,500 calls of one model and 500 of another through
+# at a time, each with a connection of its own, and a client may have other accounts besides. What is kept without a call
+# is openai's default.
+_LIMITS = httpx2.Limits(
+    max_connections=10_000,
+    max_keepalive_connections=openai.DEFAULT_CONNECTION_LIMITS.max_keepalive_connections,
+    keepalive_expiry=openai.DEFAULT_CONNECTION_LIMITS.keepalive_expiry,
+)
+
 
 class _Stream(httpcore2.NetworkStream, Bounded):
     """A connection that obeys the alarm of the thread that uses it, besides its own deadline."""
@@ -128,7 +137,7 @@ class SupervisedClient(openai.DefaultHttpxClient):
 
     def __init__(self, **kwargs: Any) -> None:
         self.alarm = Alarm()
-        super().__init__(**kwargs)
+        super().__init__(**{"limits": _LIMITS, **kwargs})
 
     def __del__(self) -> None:
         with contextlib.suppress(Exception):
@@ -191,6 +200,9 @@ class LoopClient(openai.DefaultAsyncHttpxClient):
 
     Each loop has connections of its own: a connection belongs to the loop that opened it.
     """
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**{"limits": _LIMITS, **kwargs})
 
     # The same two private hooks as above.
     @override

@@ -67,6 +67,7 @@ class InProcess:
     context_window: int | None = None
 
     secret: ClassVar[str] = ""
+    is_in_process: ClassVar[bool] = True
 
     async def answer(self, call: Call) -> Reply:
         """Let the backend answer."""

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import openai
 
 from deepseek_sdk._clock import UNSET, Clock, Unset
-from deepseek_sdk._headers import without_credentials, without_own
+from deepseek_sdk._headers import for_any_endpoint, without_credentials, without_own
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, Framer
 from deepseek_sdk._validate import unsendable_field
-from deepseek_sdk._wire import DeadlineReached, stub_request, stub_response, timeout_of, with_connect_timeout
+from deepseek_sdk._wire import DeadlineReached, stub_request, stub_response, with_connect_timeout
 from deepseek_sdk.backends.deepseek import request_url
 from deepseek_sdk.errors import InvalidRequestError, refine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from openai._models import FinalRequestOptions
 
@@ -75,6 +75,7 @@ class Endpoint:
         send: Sends a request and returns the unread response, after openai's own authentication and errors.
         options: The request as openai made it.
         support: What the endpoint has refused.
+        timeout: openai's timeout of the call.
         account: What breaker and limiter know it by.
         route: The route it was made of, or None for the client's own endpoint.
         context_window: How many tokens prompt and answer may have together, or None where nobody knows.
@@ -85,17 +86,18 @@ class Endpoint:
     send: Callable[[FinalRequestOptions], Any]
     options: FinalRequestOptions
     support: StreamSupport
+    timeout: Any
     account: Account | None = None
     route: Route | None = None
     context_window: int | None = None
 
     is_last_resort: ClassVar[bool] = False
+    is_in_process: ClassVar[bool] = False
 
     @property
     def read_timeout(self) -> float | None:
         """The longest silence of the server, in seconds, or None for no limit."""
-        timeout = timeout_of(self.client, self.options)
-        read: float | None = getattr(timeout, "read", timeout)
+        read: float | None = getattr(self.timeout, "read", self.timeout)
         return read
 
     @property
@@ -119,29 +121,36 @@ class Endpoint:
             A copy of the caller's request with the body, the host and the way of reading that this attempt needs.
         """
         body = self._body(call)
-        given = self.options.headers if isinstance(self.options.headers, dict) else {}
-        is_elsewhere = self.route is not None and self.route.is_elsewhere
-        if is_elsewhere:
-            given = without_credentials(given)
-        headers = without_own(self.client._custom_headers, given)  # noqa: SLF001
+        headers = without_own(self.client._custom_headers, self._headers())  # noqa: SLF001
         if (retries := len(call.record.attempts) - 1) > 0:
             # What openai's own retries say; its loop is not the one that runs.
             headers.setdefault("x-stainless-retry-count", str(retries))
         changes = {
             "json_data": body,
             "extra_json": None,
-            "url": request_url(self.client, call.path if is_elsewhere else self.options.url, body),
+            "url": request_url(self.client, call.path if self._is_foreign else self.options.url, body),
             "timeout": self._timeout(call),
             "headers": headers,
             "max_retries": 0,
         }
+        if self._is_foreign:
+            changes["params"] = {}
         return self.options.model_copy(update=changes)
+
+    @property
+    def _is_foreign(self) -> bool:
+        """Whether it is another endpoint than the one that the caller's headers, URL and query are for."""
+        return self.route is not None and self.route.base_url is not None
+
+    def _headers(self) -> Mapping[str, Any]:
+        given = self.options.headers if isinstance(self.options.headers, dict) else {}
+        if self._is_foreign:
+            return for_any_endpoint(given)
+        return without_credentials(given) if self.route is not None and self.route.api_key is not None else given
 
     def _timeout(self, call: Call) -> Any:
         connect = self._connect(call)
-        if isinstance(connect, Unset):
-            return self.options.timeout
-        return with_connect_timeout(timeout_of(self.client, self.options), connect)
+        return self.timeout if isinstance(connect, Unset) else with_connect_timeout(self.timeout, connect)
 
     def _connect(self, call: Call) -> float | Unset | None:
         deadlines = None if self.route is None else self.route.deadlines

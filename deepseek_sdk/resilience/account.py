@@ -33,8 +33,8 @@ def credential_of(api_key: object) -> str:
         api_key: The key, a function that returns one, or nothing.
 
     Returns:
-        The beginning of its hash, "function", or "".
+        The beginning of its hash, "function:" and a number for each function, or "".
     """
     if callable(api_key):
-        return "function"
+        return f"function:{id(api_key):x}"
     return f"sha256:{hashlib.sha256(str(api_key).encode()).hexdigest()[:12]}" if api_key else ""

@@ -19,7 +19,7 @@ class Aimd:
 
     Args:
         initial: Where it begins, within the other two.
-        minimum: It never falls below, unless a server names a lower limit.
+        minimum: It never falls below, unless a server names a lower limit, or *maximum* is lower.
         maximum: It never rises above.
         backoff: What it is multiplied by when the server refuses.
 
@@ -28,19 +28,19 @@ class Aimd:
         round: How often it fell; what was begun in an earlier round says nothing new.
     """
 
-    __slots__ = ("_backoff", "_ceiling", "_ceiling_until", "_is_learning", "_maximum", "_minimum", "limit", "round")
+    __slots__ = ("_backoff", "_ceiling", "_ceiling_until", "_floor", "_is_learning", "_maximum", "limit", "round")
 
     def __init__(self, initial: int, minimum: int, maximum: int, backoff: float) -> None:
         self.limit = float(min(max(initial, minimum), maximum))
         self.round = 0
-        self._minimum = minimum
+        self._floor = min(minimum, maximum)
         self._maximum = maximum
         self._backoff = backoff
         self._is_learning = True
         self._ceiling = inf
         self._ceiling_until = -inf
 
-    def succeed(self, in_flight: int, now: float) -> None:
+    def on_success(self, in_flight: int, now: float) -> None:
         """
         Note that a call came to a good end.
 
@@ -53,7 +53,7 @@ class Aimd:
             top = min(self._maximum, self._ceiling) if now < self._ceiling_until else self._maximum
             self.limit = min(self.limit + step, top)
 
-    def refuse(self, begun: int, named: int | None, now: float) -> None:
+    def on_refusal(self, begun: int, named: int | None, now: float) -> None:
         """
         Note that a server refused a call because there were too many.
 
@@ -65,7 +65,8 @@ class Aimd:
         if begun == self.round:
             self.round += 1
             self._is_learning = False
-            self.limit = max(self.limit * self._backoff, self._minimum)
+            # Below the minimum it may be already, where a server named its limit: what is refused never raises it.
+            self.limit = min(self.limit, max(self.limit * self._backoff, self._floor))
         if named is not None:
             # "Your current concurrency is 40, which exceeds your concurrency limit of 39 based on your remaining
             # balance": a fact, whatever the minimum says. It holds until it is topped up.

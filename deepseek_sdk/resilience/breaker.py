@@ -9,78 +9,29 @@ from functools import partial
 from math import inf, isinf
 from typing import TYPE_CHECKING, TypeVar
 
-from deepseek_sdk.resilience.circuit import BreakerPolicy, BreakerState, Circuit, Reason, Refusal, Ticket
+from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
+from deepseek_sdk.resilience.checks import check_seconds
+from deepseek_sdk.resilience.circuit import Circuit
+from deepseek_sdk.resilience.permit import Permit
 from deepseek_sdk.resilience.registry import Registry
 from deepseek_sdk.resilience.serial import Serial
+from deepseek_sdk.resilience.states import BreakerSnapshot, BreakerState, Reason, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from deepseek_sdk._record import Record
     from deepseek_sdk.resilience.account import Account
-    from deepseek_sdk.resilience.circuit import News, Outcome
+    from deepseek_sdk.resilience.states import Outcome, StateChange
 
-__all__ = ["Breaker", "BreakerPolicy", "BreakerState", "Breakers", "Permit", "Refusal"]
+__all__ = ["Breaker", "BreakerPolicy", "BreakerSnapshot", "BreakerState", "Breakers", "Permit", "Refusal"]
 
 T = TypeVar("T")
 
 _log = logging.getLogger("deepseek_sdk")
 
 
-class Permit(Ticket):
-    """
-    Lets one call through, and learns what comes of it.
-
-    It is settled once, by `succeed()`, `fail()` or `neutral()`; what is told later is not heard. All of it may be told
-    from anywhere, the garbage collector included, and waits for nothing.
-    """
-
-    def __init__(self, desk: _Desk, now: float, slow_after: float, record: Record | None) -> None:
-        super().__init__(now, slow_after, record)
-        self._desk = desk
-
-    def first_token(self, now: float) -> None:
-        """
-        Tell that the first token has come.
-
-        Args:
-            now: When, in seconds of the monotonic clock.
-        """
-        self.has_token = True
-        # In time, as nearly always, it changes nothing.
-        if self.is_probe or now - self.admitted > self.slow_after:
-            self._desk.first_token(self, now)
-
-    def succeed(self, now: float) -> None:
-        """
-        Tell that the answer is complete.
-
-        Args:
-            now: When, in seconds of the monotonic clock.
-        """
-        self._desk.settle(self, "success", now)
-
-    def fail(self, now: float) -> None:
-        """
-        Tell that the call failed in a way that counts against the account.
-
-        Args:
-            now: When, in seconds of the monotonic clock.
-        """
-        self._desk.settle(self, "failure", now)
-
-    def neutral(self, now: float) -> None:
-        """
-        Tell that the call is over, and that this says nothing about the account: given up, cancelled, refused.
-
-        Args:
-            now: When, in seconds of the monotonic clock.
-        """
-        self._desk.settle(self, "neutral", now)
-
-
-class _Desk:
-    """Where a circuit is asked and told, one at a time, and what changes is logged."""
+class _Guarded:
+    """A circuit that any thread may ask and tell, one at a time; what changes is logged."""
 
     __slots__ = ("_account", "circuit", "serial")
 
@@ -93,31 +44,30 @@ class _Desk:
         self.serial.soon(partial(self.circuit.first_token, permit, now))
         self.tell()
 
-    def settle(self, permit: Permit, outcome: Outcome, now: float) -> None:
+    def settle(self, permit: Permit, outcome: Outcome, now: float, *, is_quiet: bool) -> None:
         if permit.is_settled:
             return
         self.serial.soon(partial(self.circuit.settle, permit, outcome, now))
-        # What the garbage collector reports changes no state, and it may be in the middle of a log handler.
-        if outcome != "neutral" and self.circuit.news:
+        if self.circuit.changes and not is_quiet:
             self.tell()
 
     def tell(self) -> None:
         """Log what has changed; outside of the lock, since a handler may ask for the state."""
-        while self.circuit.news:
+        while self.circuit.changes:
             try:
-                news = self.circuit.news.popleft()
+                change = self.circuit.changes.popleft()
             except IndexError:  # another thread tells it
                 return
-            _tell(self._account, news)
+            _tell(self._account, change)
 
 
-def _tell(account: Account, news: News) -> None:
+def _tell(account: Account, change: StateChange) -> None:
     # Never the whole account: what stands for the key helps nobody here.
-    if news.reason is None:
+    if change.reason is None:
         _log.info("%s at %s is asked again", account.model, account.base_url)
         return
-    when = "until closed by hand" if isinf(news.seconds) else f"for {news.seconds:.1f} s"
-    _log.warning("%s at %s is left alone %s: %s", account.model, account.base_url, when, news.reason)
+    when = "until closed by hand" if isinf(change.seconds) else f"for {change.seconds:.1f} s"
+    _log.warning("%s at %s is left alone %s: %s", account.model, account.base_url, when, change.reason)
 
 
 class Breaker:
@@ -137,7 +87,7 @@ class Breaker:
         now: The clock of what is not told the time: properties, and what is done by hand.
     """
 
-    __slots__ = ("_account", "_desk", "_now")
+    __slots__ = ("_account", "_guarded", "_now")
 
     def __init__(
         self,
@@ -147,13 +97,13 @@ class Breaker:
         now: Callable[[], float] = time.monotonic,
     ) -> None:
         self._account = account
-        self._desk = _Desk(account, Circuit(policy, chance))
+        self._guarded = _Guarded(account, Circuit(policy, chance))
         self._now = now
 
     def __repr__(self) -> str:
-        calls, failures, slow = self._read(self._desk.circuit.counts)
-        name = f"{self._account.model} at {self._account.base_url}"
-        return f"<Breaker {name}: {self._described()}; {calls} calls, {failures} failed, {slow} slow>"
+        seen = self.snapshot()
+        counts = f"{seen.calls} calls, {seen.failures} failed, {seen.slow} slow"
+        return f"<Breaker {self._account.model} at {self._account.base_url}: {_described(seen)}; {counts}>"
 
     @property
     def account(self) -> Account:
@@ -163,45 +113,59 @@ class Breaker:
     @property
     def state(self) -> BreakerState:
         """Whether calls go through; while the server asks to be left alone, it is open."""
-        return self._read(self._desk.circuit.state_at)
+        return self.snapshot().state
 
     @property
     def reason(self) -> Reason | None:
         """Why it is not closed, or None."""
-        return self._read(self._desk.circuit.reason_at)
+        return self.snapshot().reason
 
     @property
     def retry_in(self) -> float | None:
-        """In how many seconds a call may go through; `inf`: only a hand can close it; None: it is closed."""
-        return self._read(self._retry_in)
+        """After how many seconds it makes sense to ask; `inf`: only a hand can close it; None: it is closed."""
+        return self.snapshot().retry_in
 
     @property
     def calls(self) -> int:
-        """How many calls of the window count; those that were given up, cancelled or refused do not."""
-        return self._read(self._desk.circuit.counts)[0]
+        """How many calls of the window count; those that say nothing about the server do not."""
+        return self.snapshot().calls
 
     @property
     def failures(self) -> int:
         """How many of them failed."""
-        return self._read(self._desk.circuit.counts)[1]
+        return self.snapshot().failures
 
     @property
     def slow(self) -> int:
         """How many of them had no first token in time."""
-        return self._read(self._desk.circuit.counts)[2]
+        return self.snapshot().slow
 
     @property
     def in_flight(self) -> int:
         """How many calls were let through and have not ended."""
-        return self._desk.circuit.in_flight
+        return self.snapshot().in_flight
 
     @property
     def is_idle(self) -> bool:
         """Whether a new one would be no different, or nobody has come to probe for as long as the window."""
-        return self._read(self._desk.circuit.is_idle)
+        return self._do(self._guarded.circuit.is_idle)
+
+    def snapshot(self) -> BreakerSnapshot:
+        """
+        Look at everything at once.
+
+        Returns:
+            What there is to know; its parts are of the same instant.
+        """
+        return self._do(self._guarded.circuit.snapshot)
 
     def admit(
-        self, now: float, *, slow_after: float = inf, lease: float = 60.0, record: Record | None = None
+        self,
+        now: float,
+        *,
+        slow_after: float = inf,
+        lease: float = 60.0,
+        begun: Callable[[], float | None] | None = None,
     ) -> Permit | Refusal:
         """
         Ask whether a call may go.
@@ -209,21 +173,22 @@ class Breaker:
         Args:
             now: The time, in seconds of the monotonic clock.
             slow_after: How long its first token may take, in seconds.
-            lease: How long everybody else waits for it if it is the probe, in seconds.
-            record: Its record: seconds count from the attempt that begins next, not from here.
+            lease: How long it may be the only one, if it is the probe, in seconds.
+            begun: Says when it was sent, in seconds of the monotonic clock, or None while it was not; *slow_after*
+                counts from there, or from *now* without it. Asked under a lock: it must wait for nothing.
 
         Returns:
             A permit, which must be settled, or a refusal.
         """
-        desk = self._desk
-        circuit, serial = desk.circuit, desk.serial
-        permit = Permit(desk, now, slow_after, record)
+        guarded = self._guarded
+        circuit, serial = guarded.circuit, guarded.serial
+        permit = Permit(guarded, now, slow_after, begun)
         with serial.lock:
             refusal = circuit.admit(permit, now, lease)
         if serial.waiting:
             serial.work_off()
-        if circuit.news:
-            desk.tell()
+        if circuit.changes:
+            guarded.tell()
         return permit if refusal is None else refusal
 
     def open(self, seconds: float | None = None) -> None:
@@ -232,48 +197,53 @@ class Breaker:
 
         Args:
             seconds: For how long, then one call may see; None: until `close()`.
+
+        Raises:
+            ConfigurationError: That is no number of seconds.
         """
-        self._do(lambda now: self._desk.circuit.open_by_hand(inf if seconds is None else seconds, now))
+        if seconds is not None and seconds != inf:
+            check_seconds("seconds", seconds)
+        self._do(partial(self._guarded.circuit.open_by_hand, inf if seconds is None else seconds))
 
     def close(self) -> None:
         """Let everything through."""
-        self._do(self._desk.circuit.close_by_hand)
+        self._do(self._guarded.circuit.close_by_hand)
 
     def reset(self) -> None:
         """Forget everything; how the calls that are in flight end will not matter."""
-        self._do(lambda _: self._desk.circuit.reset())
+        self._do(lambda _: self._guarded.circuit.reset())
 
-    def leave_alone(self, seconds: float) -> None:
+    def cool_down(self, seconds: float, now: float | None = None) -> None:
         """
         Let nothing through, as the server asked; then all is as it was before, without a probe.
 
         Args:
-            seconds: For how long; two minutes at most.
+            seconds: For how long; two minutes at most, and nothing happens for what is not above 0.
+            now: The time, in seconds of the clock that calls are admitted by; None: that of the breaker.
         """
-        self._do(lambda now: self._desk.circuit.pause(seconds, now))
+        self._do(partial(self._guarded.circuit.cool_down, seconds), now)
 
-    def _read(self, what: Callable[[float], T]) -> T:
-        now = self._now()
-        with self._desk.serial:
-            self._desk.circuit.look(now)
+    leave_alone = cool_down
+
+    def _do(self, what: Callable[[float], T], now: float | None = None) -> T:
+        now = self._now() if now is None else now
+        circuit, serial = self._guarded.circuit, self._guarded.serial
+        # The lock itself: its way in cannot be interrupted half-way, as by Ctrl-C, and then be taken for ever.
+        with serial.lock:
+            circuit.look(now)
             found = what(now)
-        self._desk.tell()
+        if serial.waiting:
+            serial.work_off()
+        self._guarded.tell()
         return found
 
-    def _do(self, what: Callable[[float], None]) -> None:
-        self._read(what)
 
-    def _retry_in(self, now: float) -> float | None:
-        if self._desk.circuit.state_at(now) == "closed":
-            return None
-        return max(self._desk.circuit.retry_at() - now, 0.0)
-
-    def _described(self) -> str:
-        state, reason, retry_in = self.state.replace("_", " "), self.reason, self.retry_in
-        if retry_in is None:
-            return state
-        when = "until closed by hand" if isinf(retry_in) else f"for {retry_in:.1f} s"
-        return f"{state} {when}, {reason}"
+def _described(seen: BreakerSnapshot) -> str:
+    state = seen.state.replace("_", " ")
+    if seen.retry_in is None:
+        return state
+    when = "until closed by hand" if isinf(seen.retry_in) else f"for {seen.retry_in:.1f} s"
+    return f"{state} {when}, {seen.reason}"
 
 
 class Breakers(Registry[Breaker]):

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import contextlib
-import math
 import threading
 import time
 from collections import Counter, deque
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.resilience.checks import check_number
 from deepseek_sdk.resilience.registry import Registry
 from deepseek_sdk.resilience.window import Window
 
@@ -43,11 +42,8 @@ class RetryBudget:
     per_minute: float = 3
 
     def __post_init__(self) -> None:
-        for name in ("ratio", "per_minute"):
-            value = getattr(self, name)
-            is_number = isinstance(value, int | float) and not isinstance(value, bool)
-            if not (is_number and 0 <= value < math.inf):
-                raise ConfigurationError(f"{name} must be a number, 0 or more, not {value!r}")
+        check_number("ratio", self.ratio)
+        check_number("per_minute", self.per_minute)
 
     def allows(self, *, calls: int, retries: int) -> bool:
         """

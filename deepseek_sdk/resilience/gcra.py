@@ -25,13 +25,16 @@ class Gcra:
         period_s: The period, in seconds.
         burst: How high the debt may be; None means *limit*.
         memory: How many takes of one debt are told apart; of older ones less is given back than might be. At least 3.
+
+    Attributes:
+        limit: As given.
     """
 
-    __slots__ = ("_above", "_burst", "_due", "_limit", "_memory", "_newest", "_serial", "_takes", "_unit")
+    __slots__ = ("_above", "_burst", "_due", "_memory", "_newest", "_serial", "_takes", "_unit", "limit")
 
     def __init__(self, limit: int, period_s: float = 60, burst: int | None = None, *, memory: int = 1024) -> None:
         # Instants are counted in nanoseconds times the limit: in that measure a unit is paid off in a whole number.
-        self._limit = limit
+        self.limit = limit
         self._unit = round(period_s * _NS)
         self._burst = limit if burst is None else burst
         self._memory = memory
@@ -56,7 +59,7 @@ class Gcra:
             Nanoseconds, 0 where it may be taken now.
         """
         room = (self._burst - min(cost, self._burst)) * self._unit
-        return max(-((now * self._limit + room - self._due) // self._limit), 0)
+        return max(-((now * self.limit + room - self._due) // self.limit), 0)
 
     def take(self, now: int, cost: int = 1) -> int:
         """
@@ -69,7 +72,7 @@ class Gcra:
         Returns:
             A number to refund it by.
         """
-        now *= self._limit
+        now *= self.limit
         self._forget(now)
         self._above.append(self._newest - now if self._takes else 0)
         self._serial += 1

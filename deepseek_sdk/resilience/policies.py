@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from deepseek_sdk._clock import UNSET
+from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.breaker import BreakerPolicy, Breakers
 from deepseek_sdk.resilience.limiter import LimiterPolicy, Limiters
@@ -37,12 +37,12 @@ class Policies:
     limiters: Limiters = field(default_factory=lambda: Limiters(LimiterPolicy()))
 
     @classmethod
-    def of(cls, *, retry: Any = None, breaker: Any = UNSET, limiter: Any = UNSET) -> Policies:
+    def of(cls, *, retry: Any = UNSET, breaker: Any = UNSET, limiter: Any = UNSET) -> Policies:
         """
         Read the arguments of a client.
 
         Args:
-            retry: A RetryPolicy, or None for the default one.
+            retry: A RetryPolicy, None for none, UNSET for the default.
             breaker: A BreakerPolicy, the Breakers of another client, None for none, UNSET for the default.
             limiter: A LimiterPolicy, the Limiters of another client, None for none, UNSET for the default.
 
@@ -52,10 +52,10 @@ class Policies:
         Raises:
             ConfigurationError: One of them is something else.
         """
-        if not isinstance(retry, RetryPolicy | None):
-            raise ConfigurationError(f"retry must be a RetryPolicy, not {retry!r}")
+        if not isinstance(retry, RetryPolicy | Unset | None):
+            raise ConfigurationError(f"retry must be a RetryPolicy or None, not {retry!r}")
         return cls(
-            retry=retry or RetryPolicy(),
+            retry=RetryPolicy(max_retries=0) if retry is None else RetryPolicy() if retry is UNSET else retry,
             breakers=_registry("breaker", breaker, BreakerPolicy, Breakers),
             limiters=_registry("limiter", limiter, LimiterPolicy, Limiters),
         )

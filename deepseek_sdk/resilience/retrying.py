@@ -1,17 +1,15 @@
-"""`RetryPolicy`, and what it decides after a failure: whether the same route is asked again, and after which wait."""
+"""What is decided after a failure: whether the same route is asked again, and after which wait."""
 
 from __future__ import annotations
 
 import concurrent.futures
-import email.utils
-import inspect
 import math
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import openai
 
-from deepseek_sdk._clock import UNSET, Unset
+from deepseek_sdk._clock import Unset
 from deepseek_sdk.errors import (
     CircuitOpenError,
     ConfigurationError,
@@ -19,121 +17,26 @@ from deepseek_sdk.errors import (
     ServerEventError,
     classify,
 )
-from deepseek_sdk.resilience.budget import RetryBudget
+from deepseek_sdk.resilience.retry_after import headers_of, retry_after
+from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.tenacity_rules import consult, is_of_tenacity, make_state, wait_by
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
 
     from tenacity import RetryCallState
-    from tenacity.retry import retry_base
 
-    StateRule: TypeAlias = Callable[[RetryCallState], float]
-    StopRule: TypeAlias = Callable[[RetryCallState], bool]
-    RetryRule: TypeAlias = retry_base | Callable[[BaseException], bool]
-
-__all__ = ["Decision", "Failure", "RetryPolicy", "backoff", "decide", "most_retries", "retry_after"]
+__all__ = ["Decision", "Failure", "RetryPolicy", "backoff", "decide", "most_retries"]
 
 # Asking again changes nothing about these, whatever a rule says.
 _NEVER = frozenset({400, 401, 402, 403, 404, 422})
 # The server may have generated, and billed, what did not arrive in time.
 _READ_TIMEOUTS = frozenset({"first_token_timeout", "stall", "timeout"})
-# Attributes of tenacity's objects that hold further ones.
-_PARTS = ("retries", "stops", "wait_funcs", "strategies")
 _A_DAY_S = 86_400.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RetryPolicy:
-    """
-    Whether the same route is asked again, and when.
-
-        RetryPolicy()                                   as often as the client's `max_retries` says
-        RetryPolicy(max_retries=4, longest_wait=20)     up to four times, the waits growing up to 20 s
-        RetryPolicy(on_read_timeout=True)               also after a silence: the answer may be billed twice
-        RetryPolicy(before_moving_on=1)                 once more, although a further route could answer at once
-        RetryPolicy(retry=lambda e: "busy" in str(e))   what the function says, in place of the table
-        RetryPolicy(budget=None)                        as often in an outage as on a good day
-
-    Objects of tenacity are taken, sums and chains of them, too:
-
-        from tenacity import retry_if_exception_message, stop_after_delay, wait_fixed, wait_random
-        RetryPolicy(wait=wait_fixed(1) + wait_random(0, 2))    1 to 3 s, or as long as the server asks, if that is more
-        RetryPolicy(stop=stop_after_delay(30))                 for 30 s from the start of the call, however often
-        RetryPolicy(retry=retry_if_exception_message("busy"))  these errors, and no others
-
-    Never asked again: what was refused with 400, 401, 402, 403, 404 or 422, and an answer that the caller has seen
-    some of. tenacity's objects are asked after a failure; its `Retrying` runs nothing.
-
-    Attributes:
-        max_retries: How often; what is not given is said by the client and the call, or by *stop* alone.
-        wait: A wait of tenacity, or a function that makes seconds of its `RetryCallState`.
-        stop: A stop of tenacity, or a function of its `RetryCallState`. Its time runs from the start of the call.
-        retry: A retry rule of tenacity, or a function of the exception; None: the table `errors.classify()`.
-        first_wait: The longest first wait, in seconds; each wait is chosen at random from 0 up.
-        longest_wait: What it grows to, doubled each time, in seconds.
-        on_read_timeout: Ask again when nothing more came in time.
-        longest_retry_after: How long a server may ask to wait, in seconds; beyond, it is not asked again.
-        before_moving_on: How often at most while another route could answer; a rule engine is none.
-        budget: How many retries all calls together may have, or None for no limit.
-    """
-
-    max_retries: float | Unset = UNSET
-    wait: StateRule | None = None
-    stop: StopRule | None = None
-    retry: RetryRule | None = None
-    first_wait: float = 0.5
-    longest_wait: float = 4.0
-    on_read_timeout: bool = False
-    longest_retry_after: float = 120.0
-    before_moving_on: float = 0
-    budget: RetryBudget | None = field(default_factory=RetryBudget)
-
-    def __post_init__(self) -> None:
-        if self.max_retries is not UNSET:
-            _check_count("max_retries", self.max_retries)
-        _check_count("before_moving_on", self.before_moving_on)
-        for name in ("first_wait", "longest_wait", "longest_retry_after"):
-            _check_seconds(name, getattr(self, name))
-        for name in ("wait", "stop", "retry"):
-            _check_rule(name, getattr(self, name))
-        if not isinstance(self.on_read_timeout, bool):
-            raise ConfigurationError(f"on_read_timeout must be True or False, not {self.on_read_timeout!r}")
-        if not isinstance(self.budget, RetryBudget | None):
-            raise ConfigurationError(f"budget must be a RetryBudget or None, not {self.budget!r}")
-
-
-def _check_count(name: str, value: object) -> None:
-    is_count = isinstance(value, int) and not isinstance(value, bool)
-    if not (is_count or value == math.inf) or value < 0:  # type: ignore[operator]  # it is a number
-        raise ConfigurationError(f"{name} must be a whole number, 0 or more, or math.inf, not {value!r}")
-
-
-def _check_seconds(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
-        raise ConfigurationError(f"{name} must be a number of seconds, 0 or more, not {value!r}")
-
-
-def _check_rule(name: str, rule: object) -> None:
-    if rule is None:
-        return
-    if not callable(rule) or isinstance(rule, type):
-        raise ConfigurationError(f"{name} must be an object of tenacity, a function or None, not {rule!r}")
-    if _is_async(rule):
-        raise ConfigurationError(f"{name} must not be asynchronous: it decides for sync calls, too; not {rule!r}")
-
-
-def _is_async(rule: Any) -> bool:
-    if inspect.iscoroutinefunction(rule) or inspect.iscoroutinefunction(type(rule).__call__):
-        return True
-    if not _is_of_tenacity(rule):
-        return False
-    parts = [part for name in _PARTS for part in getattr(rule, name, ())]
-    return any(map(_is_async, [*parts, getattr(rule, "predicate", None)]))
-
-
-def _is_of_tenacity(rule: object) -> bool:
-    """Tell its objects, and those of classes made of them, without loading it."""
-    return any(kind.__module__.partition(".")[0] == "tenacity" for kind in type(rule).__mro__)
+# How often one call asks whether a route is still left alone, and how long it waits in between at least: a moment at
+# first, as another call may be about to find out, and longer each time.
+_MOST_ROUNDS = 100
+_FIRST_ROUND_S, _ROUND_S = 0.05, 1.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -146,7 +49,10 @@ class Failure:
         retries: How many retries there were before.
         most: How many there may be, `inf` for any number.
         can_move_on: A further route, not only a last resort, could answer.
-        slept: How long the call has waited between attempts, in seconds.
+        is_inner: Somebody further out asks again.
+        slept: How long the call has waited in all, in seconds.
+        rounds: How often it has waited for a route that is left alone.
+        waited: How long it has waited for that, in seconds.
         started: The start of the call.
         now: The instant of the failure.
         ends_at: The call's last instant, `inf` where it has none.
@@ -156,7 +62,10 @@ class Failure:
     retries: int
     most: float
     can_move_on: bool = False
+    is_inner: bool = False
     slept: float = 0.0
+    rounds: int = 0
+    waited: float = 0.0
     started: float
     now: float
     ends_at: float = math.inf
@@ -168,13 +77,14 @@ class Decision(NamedTuple):
 
     Attributes:
         wait: How long to wait before asking again, in seconds, or None: not asked again.
-        reason: Why not: "max_retries", "not retryable", "stop", "retry-after too long", "deadline" or "retry budget".
-        leave_alone: How long nobody should ask this server, in seconds, because it says so; 0 where it does not.
+        reason: Why not: "nested", "max_retries", "not retryable", "stop", "retry-after too long", "deadline", "retry
+            budget" or "left alone".
+        cooldown: How long nobody should ask this server, in seconds, because it says so; 0 where it does not.
     """
 
     wait: float | None
     reason: str = ""
-    leave_alone: float = 0.0
+    cooldown: float = 0.0
 
 
 def most_retries(policy: RetryPolicy, max_retries: float, *, can_move_on: bool) -> float:
@@ -212,30 +122,48 @@ def decide(
     Returns:
         The decision.
     """
-    error = failure.error
-    asked = error.retry_in if isinstance(error, CircuitOpenError) else retry_after(_headers(error), epoch)
-    wait, reason = _wait(policy, failure, asked=asked, chance=chance)
-    # Where nothing was sent nothing was repeated: that costs the server nothing.
-    if not reason and not isinstance(error, CircuitOpenError) and not spend():
+    if isinstance(failure.error, CircuitOpenError):
+        return _until_it_is_asked(policy, failure, failure.error, chance)
+    asked = retry_after(headers_of(failure.error), epoch)
+    wait, reason = _wait(policy, failure, asked, chance)
+    if not reason and not spend():
         reason = "retry budget"
-    if not reason:
-        return Decision(wait)
-    return Decision(None, reason, _pause(failure, asked or 0.0, reason))
+    return Decision(None, reason, _cooldown(failure, asked, reason)) if reason else Decision(wait)
 
 
-def _wait(policy: RetryPolicy, failure: Failure, *, asked: float | None, chance: float) -> tuple[float, str]:
+def _wait(policy: RetryPolicy, failure: Failure, asked: float | None, chance: float) -> tuple[float, str]:
     """Find out how long to wait, or why that makes no sense."""
+    if failure.is_inner:
+        return 0.0, "nested"
     if failure.retries >= failure.most:
         return 0.0, "max_retries"
     if not _is_retryable(policy, failure):
         return 0.0, "not retryable"
-    own = backoff(policy, failure.retries, chance) if policy.wait is None else _own_wait(policy.wait, failure)
-    wait = own if asked is None else max(own, asked * (1 + 0.1 * chance))
-    if policy.stop is not None and _consult("stop", policy.stop, _state(failure, wait)):
-        return wait, "stop"
-    if asked is not None and asked > policy.longest_retry_after:
-        return wait, "retry-after too long"
-    return wait, "" if failure.now + wait < failure.ends_at else "deadline"
+    own = backoff(policy, failure.retries, chance) if policy.wait is None else wait_by(policy.wait, _state(failure))
+    wait = min(own if asked is None else max(own, asked * (1 + 0.1 * chance)), _A_DAY_S)
+    return wait, _obstacle(policy, failure, wait, asked or 0.0)
+
+
+def _until_it_is_asked(policy: RetryPolicy, failure: Failure, error: CircuitOpenError, chance: float) -> Decision:
+    """Decide about a route that is left alone: nothing was sent, so this is no retry, and costs its server nothing."""
+    is_worth_it = (error.is_cooling or error.may_wait) and not failure.can_move_on
+    if failure.is_inner or not is_worth_it or error.retry_in is None:
+        return Decision(None, "nested" if failure.is_inner else "not retryable")
+    if failure.rounds >= _MOST_ROUNDS:
+        return Decision(None, "left alone")
+    shortest = min(_FIRST_ROUND_S * 2.0**failure.rounds, _ROUND_S)
+    wait = min(max(error.retry_in, shortest) * (1 + 0.1 * chance), _A_DAY_S)
+    reason = _obstacle(policy, failure, wait, failure.waited + error.retry_in)
+    return Decision(None, reason) if reason else Decision(wait)
+
+
+def _obstacle(policy: RetryPolicy, failure: Failure, wait: float, asked: float) -> str:
+    """Say why a wait cannot be waited, of which a server, or a circuit, has asked for *asked* seconds."""
+    if policy.stop is not None and consult("stop", policy.stop, _state(failure, wait)):
+        return "stop"
+    if asked > policy.longest_retry_after:
+        return "retry-after too long"
+    return "" if failure.now + wait < failure.ends_at else "deadline"
 
 
 def backoff(policy: RetryPolicy, retries: int, chance: float) -> float:
@@ -253,25 +181,15 @@ def backoff(policy: RetryPolicy, retries: int, chance: float) -> float:
     return chance * min(policy.longest_wait, policy.first_wait * 2.0 ** min(retries, 100))
 
 
-def _own_wait(rule: Any, failure: Failure) -> float:
-    wait = _consult("wait", rule, _state(failure, 0.0))
-    if isinstance(wait, bool) or not isinstance(wait, int | float) or math.isnan(wait):
-        raise ConfigurationError(f"wait must give a number of seconds, not {wait!r}") from failure.error
-    return min(max(float(wait), 0.0), _A_DAY_S)
-
-
 def _is_retryable(policy: RetryPolicy, failure: Failure) -> bool:
     error = failure.error
-    if isinstance(error, CircuitOpenError):
-        is_worth_it = error.is_cooling or error.may_wait
-        return is_worth_it and error.retry_in is not None and not failure.can_move_on
     # openai's servers, and gateways that imitate them, know better than any table.
-    advice = _headers(error).get("x-should-retry")
+    advice = headers_of(error).get("x-should-retry")
     if advice == "false" or _is_final(error):
         return False
     if policy.retry is not None:
-        argument = _state(failure, 0.0) if _is_of_tenacity(policy.retry) else error
-        return bool(_consult("retry", policy.retry, argument))
+        argument = _state(failure) if is_of_tenacity(policy.retry) else error
+        return bool(consult("retry", policy.retry, argument))
     row = classify(error)
     return row.retry or advice == "true" or (policy.on_read_timeout and row.reason in _READ_TIMEOUTS)
 
@@ -285,66 +203,20 @@ def _is_final(error: Exception) -> bool:
     return isinstance(error, ConfigurationError | concurrent.futures.CancelledError)
 
 
-def _pause(failure: Failure, asked: float, reason: str) -> float:
+def _cooldown(failure: Failure, asked: float | None, reason: str) -> float:
     """Say how long a server that will not be asked again by this call should not be asked by others either."""
     is_busy = getattr(failure.error, "status_code", None) in (429, 503)
     is_heeded = reason in ("retry-after too long", "deadline") or (failure.can_move_on and is_busy)
-    return asked if is_heeded and not isinstance(failure.error, CircuitOpenError) else 0.0
+    return (asked or 0.0) if is_heeded else 0.0
 
 
-def _state(failure: Failure, upcoming: float) -> RetryCallState:
-    """Tell tenacity's objects what they may want to know."""
-    import tenacity  # noqa: PLC0415  only those who use its objects pay for it
-
-    error = failure.error
-    state = tenacity.RetryCallState(tenacity.Retrying(), None, (), {})
-    state.start_time = failure.started
-    state.attempt_number = failure.retries + 1
-    state.idle_for, state.upcoming_sleep = failure.slept, upcoming
-    state.set_exception((type(error), error, error.__traceback__))
-    state.outcome_timestamp = failure.now
-    return state
-
-
-def _consult(name: str, rule: Callable[[Any], Any], argument: object) -> Any:
-    answer = rule(argument)
-    if inspect.isawaitable(answer):
-        if inspect.iscoroutine(answer):
-            answer.close()
-        raise ConfigurationError(f"{name} must not be asynchronous: it decides for sync calls, too; not {rule!r}")
-    return answer
-
-
-def _headers(error: Exception) -> Mapping[str, str]:
-    headers: Mapping[str, str] = getattr(getattr(error, "response", None), "headers", {})
-    return headers
-
-
-def retry_after(headers: Mapping[str, str], now: float) -> float | None:
-    """
-    Read how long a server asks to wait.
-
-    Args:
-        headers: The headers of its answer: `retry-after-ms`, or `retry-after` in seconds or as a date.
-        now: The time, in seconds since the epoch.
-
-    Returns:
-        Seconds, or None where it does not say.
-    """
-    for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
-        try:
-            seconds = float(headers[name]) * unit
-        except (KeyError, ValueError):
-            continue
-        return max(seconds, 0.0) if math.isfinite(seconds) else None
-    return _seconds_until(headers.get("retry-after"), now)
-
-
-def _seconds_until(date: str | None, now: float) -> float | None:
-    parsed = email.utils.parsedate_tz(date)
-    if parsed is None:
-        return None
-    try:
-        return max(email.utils.mktime_tz(parsed) - now, 0.0)
-    except (ValueError, OverflowError, OSError):
-        return None
+def _state(failure: Failure, upcoming: float = 0.0) -> RetryCallState:
+    was_sent = not isinstance(failure.error, CircuitOpenError)
+    return make_state(
+        failure.error,
+        attempts=failure.retries + was_sent,
+        started=failure.started,
+        now=failure.now,
+        slept=failure.slept,
+        upcoming=upcoming,
+    )

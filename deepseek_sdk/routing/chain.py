@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.errors import ConfigurationError
@@ -13,12 +14,12 @@ from deepseek_sdk.routing.route import Route, as_route
 if TYPE_CHECKING:
     from deepseek_sdk.routing.route import Priority
 
-__all__ = ["Chain", "Stop"]
+__all__ = ["Chain", "NamedRoute"]
 
 
-class Stop:
+class NamedRoute:
     """
-    A route at its place in a chain.
+    A route under the name that it has in its chain.
 
     Attributes:
         name: What reports call it: the route's name, numbered where several have the same.
@@ -51,13 +52,13 @@ class Chain:
     def __init__(self, routes: Iterable[Any]) -> None:
         if isinstance(routes, str | Mapping) or not isinstance(routes, Iterable):
             raise ConfigurationError(f"routes must be a list of routes, not {routes!r}")
-        self.stops = _numbered([as_route(item) for item in routes])
+        self.routes = _numbered([as_route(item) for item in routes])
 
     def __repr__(self) -> str:
-        return f"Chain({[stop.route for stop in self.stops]!r})"
+        return f"Chain({[named.route for named in self.routes]!r})"
 
     def __len__(self) -> int:
-        return len(self.stops)
+        return len(self.routes)
 
     def start(self, model: str) -> int | None:
         """
@@ -69,12 +70,14 @@ class Chain:
         Returns:
             The place of the route of that name, else of the first one for that model, or None.
         """
-        names = [stop.name for stop in self.stops]
+        names = [named.name for named in self.routes]
         if model in names:
             return names.index(model)
-        return next((place for place, stop in enumerate(self.stops) if stop.route.model == model), None)
+        return next((place for place, named in enumerate(self.routes) if named.route.model == model), None)
 
-    def plan(self, model: str, *, has_own: bool, mode: Priority | None, tokens: int) -> tuple[bool, Sequence[Stop]]:
+    def plan(
+        self, model: str, *, has_own: bool, mode: Priority | None, tokens: int
+    ) -> tuple[bool, Sequence[NamedRoute]]:
         """
         Decide who is asked, in which order.
 
@@ -87,31 +90,36 @@ class Chain:
         Returns:
             Whether the client's own endpoint is asked first, and the routes that follow.
         """
-        if not self.stops:
-            return True, ()
         if model == AUTO:
-            return False, self._suited(mode, tokens)
+            # A last resort alone leaves nobody but the own endpoint to choose.
+            is_own_first = has_own and all(named.route.is_last_resort for named in self.routes)
+            return is_own_first, self._suited(mode, tokens)
         place = self.start(model)
-        return (has_own, self.stops) if place is None else (False, self.stops[place:])
+        return (has_own, self.routes) if place is None else (False, self.routes[place:])
 
-    def _suited(self, mode: Priority | None, tokens: int) -> Sequence[Stop]:
+    def _suited(self, mode: Priority | None, tokens: int) -> Sequence[NamedRoute]:
         """Put first what the prompt fits into and what is meant for such calls; a last resort stays last."""
 
-        def rank(stop: Stop) -> tuple[bool, bool, bool]:
-            is_small = stop.window is not None and tokens > stop.window
-            return stop.route.is_last_resort, is_small, stop.route.mode not in (None, mode or "realtime")
+        def rank(named: NamedRoute) -> tuple[bool, bool, bool]:
+            is_small = named.window is not None and tokens > named.window
+            return named.route.is_last_resort, is_small, named.route.mode not in (None, mode or "realtime")
 
-        return sorted(self.stops, key=rank)
+        return sorted(self.routes, key=rank)
 
 
-def _numbered(routes: Sequence[Route]) -> tuple[Stop, ...]:
-    given = [route.name for route in routes if route.name != route.model]
-    if twice := [name for name, count in Counter(given).items() if count > 1]:
+def _numbered(routes: Sequence[Route]) -> tuple[NamedRoute, ...]:
+    given = Counter(route.name for route in routes if route.name != route.model)
+    if twice := [name for name, times in given.items() if times > 1]:
         raise ConfigurationError(f"routes: two have the name {twice[0]!r}")
-    seen: Counter[str] = Counter()
-    stops = []
+    taken: set[str] = set(given)
+    named_routes = []
     for route in routes:
-        seen[route.name] += 1
-        suffix = f"#{seen[route.name]}" if seen[route.name] > 1 else ""
-        stops.append(Stop(route.name + suffix, route))
-    return tuple(stops)
+        name = route.name if route.name in given else _free(route.name, taken)
+        taken.add(name)
+        named_routes.append(NamedRoute(name, route))
+    return tuple(named_routes)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    numbered = (f"{name}#{number}" for number in count(2))
+    return next(candidate for candidate in chain((name,), numbered) if candidate not in taken)

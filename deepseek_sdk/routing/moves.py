@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.errors import ContextOverflowError, TotalTimeout, classify
+from deepseek_sdk.errors import CircuitOpenError, ContextOverflowError, LimiterTimeoutError, TotalTimeout, classify
 
 if TYPE_CHECKING:
     from deepseek_sdk.routing.target import Target
 
-__all__ = ["may_move"]
+__all__ = ["NOT_ASKED", "may_move"]
+
+# Nothing was sent: the circuit was open, or there was no place.
+NOT_ASKED = (CircuitOpenError, LimiterTimeoutError)
 
 # Another key may be good, or have a balance; the same one will not be at another model.
 _OF_THE_CREDENTIAL = frozenset({"authentication", "balance", "permission"})
@@ -45,6 +48,9 @@ def may_move(error: Exception, here: Target, there: Target) -> bool:
 
 
 def _lets_go(error: Exception, here: Target) -> bool:
+    if isinstance(error, NOT_ASKED):
+        # What has opened the circuit was what the route may be left for.
+        return True
     move_on = None if here.route is None else here.route.move_on
     if move_on is None:
         return classify(error).move_on

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 __all__ = ["MoveOn", "Priority", "Route", "as_route"]
 
 Priority = Literal["realtime", "batch"]
+
+# The model of a call that leaves the choice to the client, and the name of its own endpoint in reports.
+_TAKEN = frozenset({"auto", "default"})
 MoveOn: TypeAlias = Collection[str] | Callable[[Exception], bool]
 
 
@@ -39,7 +43,7 @@ class Route:
         backend: What answers in this process, or the name of an installed backend.
         deadlines: Clocks of this route, in seconds; they go over those of the client and the call.
         move_on: After which errors the next route is asked: words of `errors.classify(error).reason`, or a function of
-            the error; else `errors.classify(error).move_on`.
+            the error; else `errors.classify(error).move_on`. Where nothing was sent the next one is always asked.
         context_window: How many tokens prompt and answer may have together; else that of the model, where it is known.
         mode: What it is meant for, "realtime" or "batch"; calls for the model "auto" go there first.
 
@@ -65,6 +69,8 @@ class Route:
                 raise ConfigurationError(f"{name} of a Route must be a name, not {value!r}")
         if not self.name:
             object.__setattr__(self, "name", self.model)
+        if taken := {self.model, self.name} & _TAKEN:
+            raise ConfigurationError(f"a Route cannot be called {min(taken)!r}: that means something else")
         self._check_place()
         self._check_rules()
 
@@ -74,7 +80,8 @@ class Route:
             value = getattr(self, item.name)
             if item.repr and item.name != "model" and value not in (item.default, self.model):
                 shown.append(f"{item.name}={value!r}")
-        return f"Route({', '.join(shown)})"
+        # A URL may hold a password.
+        return re.sub(r"//[^/]*@", "//***@", f"Route({', '.join(shown)})")
 
     def _check_place(self) -> None:
         if self.backend is not None and (self.base_url is not None or self.api_key is not None):
@@ -86,6 +93,8 @@ class Route:
                 raise ConfigurationError(f"{self.name}: a route with a base_url of its own needs its own {what}")
         if self.api_key is not None:
             check_api_key(self.api_key)
+            if not self.api_key:
+                raise ConfigurationError(f"{self.name}: api_key must not be empty")
 
     def _check_rules(self) -> None:
         if self.deadlines is not None and not isinstance(self.deadlines, Deadlines):

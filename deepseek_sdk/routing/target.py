@@ -57,6 +57,11 @@ class Target(Protocol):
         """Whether what it says is better than no answer, and no more."""
         ...
 
+    @property
+    def is_in_process(self) -> bool:
+        """Whether it answers in this process, and knows best how much it can do at a time."""
+        ...
+
     async def answer(self, call: Call) -> Reply:
         """
         Answer a call, once.

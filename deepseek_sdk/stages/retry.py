@@ -5,12 +5,14 @@ from __future__ import annotations
 import logging
 import random
 import time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk.errors import CircuitOpenError, classify
 from deepseek_sdk.resilience.budget import Budgets
 from deepseek_sdk.resilience.nesting import Owner, is_owned
-from deepseek_sdk.resilience.retrying import Failure, RetryPolicy, decide, most_retries
+from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.retrying import Failure, decide, most_retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,27 +33,29 @@ class Retry:
     """
     Makes further attempts where one fails, as long as the caller has seen nothing of the answer.
 
-    Where a client is used to answer a call of another client, the outer one makes all retries, and this one none.
+    Where a client is used to answer a call of another client, the outer one makes all retries, and this one none. A
+    call may also wait for a route that is left alone, where nothing else can answer: that is no retry.
 
     Args:
-        policy: What is asked again, how often and when; None is the default policy.
+        policy: What is asked again, how often and when; UNSET is `RetryPolicy()`, None `RetryPolicy(max_retries=0)`: no
+            retries.
         chance: Gives random numbers from 0 to 1.
         breakers: What is told to leave a server alone that asks for it; None: nothing.
     """
 
     def __init__(
         self,
-        policy: RetryPolicy | None = None,
+        policy: RetryPolicy | Unset | None = UNSET,
         *,
         chance: Callable[[], float] = random.random,
         breakers: Breakers | None = None,
     ) -> None:
-        self._judge = _Judge(policy or RetryPolicy(), chance, breakers)
+        self._decider = _Decider(_policy(policy), chance, breakers)
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call in as many attempts as it takes and may have."""
-        self._judge.note(call)
-        attempts = _Attempts(self._judge, call, proceed)
+        self._decider.note(call)
+        attempts = _Attempts(self._decider, call, proceed)
         try:
             # The first attempt stands here, not in next(): most calls need no more.
             with attempts:
@@ -67,8 +71,14 @@ class Retry:
         return reply
 
 
-class _Judge:
-    """What holds for all calls."""
+def _policy(given: RetryPolicy | Unset | None) -> RetryPolicy:
+    if given is None:
+        return RetryPolicy(max_retries=0)
+    return RetryPolicy() if isinstance(given, Unset) else given
+
+
+class _Decider:
+    """Decides for all calls: the policy, and what it needs besides."""
 
     def __init__(self, policy: RetryPolicy, chance: Callable[[], float], breakers: Breakers | None) -> None:
         self._policy = policy
@@ -94,38 +104,43 @@ class _Judge:
 
         return decide(self._policy, failure, chance=self._chance(), epoch=time.time(), spend=spend)
 
-    def leave_alone(self, call: Call, seconds: float) -> None:
+    def cool_down(self, call: Call, seconds: float) -> None:
         account = _account(call)
         if seconds and account is not None and self._breakers is not None:
-            self._breakers[account].leave_alone(seconds)
+            breaker: Any = self._breakers[account]
+            getattr(breaker, "cool_down", getattr(breaker, "leave_alone", None))(seconds)
 
 
 class _Attempts(Owner):
     """The attempts of one call: those that fail before an answer begins, and those that fail while it comes in."""
 
-    __slots__ = ("_call", "_failed_by", "_is_inner", "_judge", "_proceed", "_retries", "_slept")
+    __slots__ = ("_call", "_decider", "_failed_by", "_is_inner", "_proceed", "_retries", "_rounds", "_slept", "_waited")
 
-    def __init__(self, judge: _Judge, call: Call, proceed: Proceed) -> None:
-        self._judge = judge
+    def __init__(self, decider: _Decider, call: Call, proceed: Proceed) -> None:
+        self._decider = decider
         self._call = call
         self._proceed = proceed
         self._is_inner = is_owned()
-        self._retries = 0
-        self._slept = 0.0
+        self._retries = self._rounds = 0
+        self._slept = self._waited = 0.0
         self._failed_by: Exception | None = None
 
     async def next(self) -> Reply:
-        while True:
-            try:
-                with self:
-                    return await self._proceed(self._call)
-            except Exception as error:
-                if await self.wait_after(error):
-                    continue
-                # That the circuit has opened meanwhile says less than what opened it.
-                if isinstance(error, CircuitOpenError) and self._failed_by is not None:
-                    raise self._failed_by from self._failed_by.__cause__
-                raise
+        try:
+            while True:
+                try:
+                    with self:
+                        return await self._proceed(self._call)
+                except Exception as error:
+                    if await self.wait_after(error):
+                        continue
+                    # That the circuit has opened meanwhile says less than what opened it.
+                    if isinstance(error, CircuitOpenError) and self._failed_by is not None:
+                        raise self._failed_by from self._failed_by.__cause__
+                    raise
+        finally:
+            # Its traceback holds this frame: the two would keep each other, and the call, until garbage is collected.
+            self._failed_by = None
 
     async def rescue(self, reply: Reply, error: Exception) -> Reply | None:
         if reply.has_shown or not await self.wait_after(error):
@@ -133,19 +148,26 @@ class _Attempts(Owner):
         return await self.next()
 
     async def wait_after(self, error: Exception) -> bool:
-        """Wait before the next attempt; False where there is none."""
-        if not isinstance(error, CircuitOpenError):
-            self._failed_by = error
+        """Wait before the next attempt, which next() makes; False where there is none."""
         failure = self._failure(error)
-        decision, reason = self._judge.decide(self._call, failure), classify(error).reason
+        decision, reason = self._decider.decide(self._call, failure), classify(error).reason
         if decision.wait is None:
             _log.debug("not retrying after %s: %s", reason, decision.reason)
-            self._judge.leave_alone(self._call, decision.leave_alone)
+            self._decider.cool_down(self._call, decision.cooldown)
             return False
-        self._retries += 1
+        was_sent = not isinstance(error, CircuitOpenError)
+        if was_sent:
+            self._retries += 1
+            count, most = self._retries, failure.most
+            _log.info("retrying in %.2f s after %s (retry %d of %g)", decision.wait, reason, count, most)
+        else:
+            self._rounds += 1
+            self._waited += decision.wait
+            _log.debug("waiting %.2f s: %s", decision.wait, reason)
         self._slept += decision.wait
-        _log.info("retrying in %.2f s after %s (retry %d of %g)", decision.wait, reason, self._retries, failure.most)
         await self._call.io.sleep(decision.wait)
+        # Not before: where the wait is cut short, next() is not there to forget it.
+        self._failed_by = error if was_sent else self._failed_by
         return True
 
     def _failure(self, error: Exception) -> Failure:
@@ -153,13 +175,16 @@ class _Attempts(Owner):
         ends_at = call.record.started + call.limits.total
         if call.can_move_on:
             # Nobody waits longer for the same route than for the first token of a silent one.
-            ends_at = min(ends_at, now + call.limits.first_token)
+            ends_at = min(ends_at, now + call.limits.first_token - self._waited)
         return Failure(
             error=error,
             retries=self._retries,
-            most=0 if self._is_inner else self._judge.most(call),
+            most=self._decider.most(call),
             can_move_on=call.can_move_on_to_route,
+            is_inner=self._is_inner,
             slept=self._slept,
+            rounds=self._rounds,
+            waited=self._waited,
             started=call.record.started,
             now=now,
             ends_at=ends_at,

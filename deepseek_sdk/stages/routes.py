@@ -5,8 +5,8 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.errors import CircuitOpenError, LimiterTimeoutError, NoRuleError, classify
-from deepseek_sdk.routing.moves import may_move
+from deepseek_sdk.errors import NoRuleError, classify
+from deepseek_sdk.routing.moves import NOT_ASKED, may_move
 from deepseek_sdk.routing.target import aim
 
 if TYPE_CHECKING:
@@ -22,8 +22,7 @@ _log = logging.getLogger("deepseek_sdk")
 _LAST_RESORT = 3
 # What somebody has to look at: no other call will fare better until then.
 _LOUD = frozenset({"authentication", "balance", "not_found", "permission", "unknown_model"})
-_NOT_ASKED = (CircuitOpenError, LimiterTimeoutError)
-_SAYS_LITTLE = (*_NOT_ASKED, NoRuleError)
+_SAYS_LITTLE = (*NOT_ASKED, NoRuleError)
 
 
 class Routes:
@@ -37,13 +36,13 @@ class Routes:
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call by the first of its targets that can."""
         if call.can_move_on:
-            return await _Journey(call, proceed).begin()
+            return await _Failover(call, proceed).begin()
         reply = await proceed(call)
         _mark(call)
         return reply
 
 
-class _Journey:
+class _Failover:
     """One call on its way along its targets."""
 
     def __init__(self, call: Call, proceed: Proceed) -> None:
@@ -64,7 +63,8 @@ class _Journey:
             except Exception as error:  # noqa: BLE001  raised, unless another target answers
                 following = self._next(error)
                 if following is None:
-                    raise self._most_telling(error) from error.__cause__
+                    telling = self._most_telling(error)
+                    raise telling from telling.__cause__
                 call = following
             else:
                 _mark(call)
@@ -77,7 +77,7 @@ class _Journey:
     def _next(self, error: Exception) -> Call | None:
         """Choose who is asked after a failure."""
         here = self._call.targets[self._place]
-        if isinstance(error, _NOT_ASKED):
+        if isinstance(error, NOT_ASKED):
             self._call.record.skip(here.name or "default", classify(error).reason)
         if not isinstance(error, _SAYS_LITTLE):
             self._telling = error
@@ -107,7 +107,7 @@ def _tell(error: Exception, here: str, there: str) -> None:
 
 
 def _level(error: Exception, reason: str) -> int:
-    if isinstance(error, _NOT_ASKED):
+    if isinstance(error, NOT_ASKED):
         # Breaker and limiter have told why, once and not for every call.
         return logging.DEBUG
     return logging.ERROR if reason in _LOUD else logging.WARNING

@@ -12,7 +12,7 @@ from openai._models import FinalRequestOptions
 from deepseek_sdk._call import CallOptions
 from deepseek_sdk._clock import Deadlines, Limits
 from deepseek_sdk._finish import finish
-from deepseek_sdk._wire import RAW_RESPONSE, ConnectionLost, DeadlineReached
+from deepseek_sdk._wire import RAW_RESPONSE, ConnectionLost, DeadlineReached, timeout_of
 from deepseek_sdk.backends.wire import Endpoint, StreamSupport, answer
 from deepseek_sdk.errors import (
     DeepSeekError,
@@ -110,8 +110,10 @@ def endpoint(support: StreamSupport | None = None, base_url: str = URL, **option
     """Make an endpoint."""
     given = {"method": "post", "url": "/chat/completions", "json_data": {"model": "old"}, **options}
     final = FinalRequestOptions.construct(**given)
+    asked = client(base_url)
+    timeout = timeout_of(asked, final)
     return Endpoint(
-        name="default", client=client(base_url), send=list, options=final, support=support or StreamSupport()
+        name="default", client=asked, send=list, options=final, support=support or StreamSupport(), timeout=timeout
     )
 
 

@@ -47,9 +47,9 @@ NAMES = ["deepseek-v4-pro", "other", "small", "rules"]
 )
 def test_the_model_says_where_a_call_starts(model: str, expected: Any, *, has_own: bool) -> None:
     """The name or model of a route starts there; any other is asked for first at the client's own endpoint."""
-    is_own_first, stops = CHAIN.plan(model, has_own=has_own, mode=None, tokens=0)
+    is_own_first, named_routes = CHAIN.plan(model, has_own=has_own, mode=None, tokens=0)
 
-    assert expected == (is_own_first, [stop.name for stop in stops])
+    assert expected == (is_own_first, [named.name for named in named_routes])
 
 
 def test_a_name_goes_before_a_model() -> None:
@@ -73,17 +73,18 @@ def test_auto_puts_first_what_suits_the_call(mode: Any, tokens: int, expected: l
     """What the prompt fits into and what is meant for such calls is asked first, a last resort always last."""
     routes: list[Any] = [Route("a", mode="realtime"), Route("small", context_window=1000, mode="realtime")]
     chain = Chain([*routes, RULES, Route("nightly", mode="batch")])
-    is_own_first, stops = chain.plan("auto", has_own=True, mode=mode, tokens=tokens)
+    is_own_first, named_routes = chain.plan("auto", has_own=True, mode=mode, tokens=tokens)
 
-    assert (False, expected) == (is_own_first, [stop.name for stop in stops])
+    assert (False, expected) == (is_own_first, [named.name for named in named_routes])
 
 
 def test_names_that_are_the_same_are_numbered() -> None:
     """Reports can tell two routes for one model apart; two that were given one name are refused."""
     chain = Chain([Route("m", api_key="a"), Route("m", api_key="b"), Route("m", api_key="c")])
 
-    assert ["m", "m#2", "m#3"] == [stop.name for stop in chain.stops]
+    assert ["m", "m#2", "m#3"] == [named.name for named in chain.routes]
     assert 1 == chain.start("m#2")
+    assert ["a", "a#3", "a#2"] == [n.name for n in Chain([Route("a"), Route("a"), Route("z", name="a#2")]).routes]
     with pytest.raises(ConfigurationError, match="two have the name 'twice'"):
         Chain([Route("m", name="twice"), Route("n", name="twice")])
 
@@ -106,4 +107,4 @@ def test_what_is_no_list_is_refused(routes: Any) -> None:
 )
 def test_windows_of_known_models(model: str, window: int | None) -> None:
     """Models of the service have the service's window; of others nothing is assumed."""
-    assert window == Chain([Route(model)]).stops[0].window
+    assert window == Chain([Route(model)]).routes[0].window

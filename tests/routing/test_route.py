@@ -34,6 +34,9 @@ class Nameless(Backend):
         ({"model": "m", "base_url": "nowhere", "api_key": "k"}, "base_url must begin with https://"),
         ({"model": "m", "base_url": "http://other.invalid"}, "needs its own api_key"),
         ({"model": "m", "api_key": "with space"}, "api_key contains"),
+        ({"model": "m", "api_key": ""}, "m: api_key must not be empty"),
+        ({"model": "auto"}, "a Route cannot be called 'auto'"),
+        ({"model": "m", "name": "default"}, "a Route cannot be called 'default'"),
         ({"model": "m", "api_key": "k", "backend": Backend()}, "a backend or an endpoint, not both"),
         ({"model": "m", "deadlines": 3}, "deadlines must be a Deadlines, not 3"),
         ({"model": "m", "context_window": 0}, "context_window must be a number of tokens, not 0"),
@@ -64,6 +67,7 @@ def test_what_it_prints_can_be_typed_and_holds_no_key() -> None:
     assert "Route('m')" == repr(Route("m"))
     assert repr(route).startswith("Route('m', base_url='http://a.invalid', deadlines=Deadlines(")
     assert "secret" not in repr(route)
+    assert "pw" not in repr(Route("m", base_url="http://u:pw@a.invalid/v1", api_key="k"))
 
 
 def test_routes_are_told_apart_by_what_they_are_not_by_what_they_say() -> None:

@@ -1,11 +1,11 @@
-"""`Line`: who waits, and whose turn it is."""
+"""`FairQueue`: who waits, and whose turn it is."""
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["Line", "Waiter"]
+__all__ = ["FairQueue", "Waiter"]
 
 
 class Waiter(Protocol):
@@ -25,11 +25,11 @@ class Waiter(Protocol):
 W = TypeVar("W", bound=Waiter)
 
 
-class Line(Generic[W]):
+class FairQueue(Generic[W]):
     """
-    A line in two lanes: first come, first served in each; realtime before batch, but not for ever.
+    A queue in two lanes: first come, first served in each; realtime before batch, but not for ever.
 
-    Coming, going and being served take constant time, wherever in the line that is.
+    Coming, going and being served take constant time, wherever in the queue that is.
 
     Args:
         batch_every: While batch calls wait, at least one of so many turns is theirs.
