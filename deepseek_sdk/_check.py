@@ -82,7 +82,8 @@ def _verdict(place: Place, answer: list[str] | openai.OpenAIError | None) -> Rou
         return RouteCheck(route=place.route, model=place.model, base_url=None)
     url = str(place.client.base_url).rstrip("/")
     if isinstance(answer, openai.OpenAIError):
-        problem = f"{url} does not say which models it serves: {answer}"
+        why = f"{answer} ({answer.__cause__})" if answer.__cause__ is not None else str(answer)
+        problem = f"{url} does not say which models it serves: {why}"
         return RouteCheck(route=place.route, model=place.model, base_url=url, problem=problem)
     problem_ = _problem(place.model, answer)
     return RouteCheck(route=place.route, model=place.model, base_url=url, problem=problem_, served=tuple(answer))

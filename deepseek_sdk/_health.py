@@ -24,7 +24,8 @@ class RouteHealth:
     What is known of one account: a model at an endpoint, for a key.
 
     Attributes:
-        route: The name of the route, or None for an account that was asked without one.
+        route: The name of the route, "default" for the client's own endpoint, or None for what only another client, or
+            a child with a key or an endpoint of its own, has asked.
         account: Endpoint, model, and what stands for the key.
         state: Its circuit: "closed", "open" or "half_open".
         reason: Why the circuit is not closed, or None.
@@ -67,20 +68,25 @@ class Health:
         return all(route.state == "closed" for route in self.routes)
 
 
-def health_of(policies: Policies, named: Mapping[Account, str]) -> Health:
+def health_of(policies: Policies, named: Mapping[Account, str], own: Account | None) -> Health:
     """
     Look at breakers and limiters.
 
     Args:
         policies: Where they are.
         named: The accounts of the routes, in their order, with their names.
+        own: The account of the client's own endpoint, for any model, or None.
 
     Returns:
         What they say.
     """
-    seen = (*_accounts(policies.breakers), *_accounts(policies.limiters))
-    accounts = dict.fromkeys((*named, *seen))
-    return Health(routes=tuple(_of(account, named.get(account), policies) for account in accounts))
+    seen = dict.fromkeys((*_accounts(policies.breakers), *_accounts(policies.limiters)))
+    others = {
+        account: "default" if own is not None and account._replace(model=own.model) == own else None
+        for account in seen
+        if account not in named
+    }
+    return Health(routes=tuple(_of(account, name, policies) for account, name in {**others, **named}.items()))
 
 
 def _accounts(registry: Iterable[Any]) -> Iterable[Account]:

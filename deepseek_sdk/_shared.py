@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -24,6 +25,7 @@ from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.policies import Policies
+from deepseek_sdk.routing.models import ALIASES, SERVED
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -46,6 +48,8 @@ if TYPE_CHECKING:
     from deepseek_sdk.routing.route import Route
 
 __all__ = ["Heritage", "Shared"]
+
+_log = logging.getLogger("deepseek_sdk")
 
 # What openai takes as proof of identity besides a key; with one of these none is needed.
 _OTHER_CREDENTIALS = ("admin_api_key", "workload_identity", "provider")
@@ -129,19 +133,14 @@ class Shared:
             "routes": routes,
             "on_empty": on_empty,
         }
-        heritage = _heritage or Heritage(
-            family=_family(
-                stages,
-                settings,
-                backend,
-                policies={"retry": retry, "breaker": breaker, "limiter": limiter},
-                is_offline=offline,
-                has_key=_has_key(api_key, settings, given),
-                has_routes=bool(routes) and routes is not UNSET,
-            ),
+        heritage = _heritage or _heritage_of(
+            settings,
             own=_own_options(deadlines, settings, **calls),
-            support=StreamSupport(),
-            settings=settings,
+            stages=stages,
+            backend=backend,
+            policies={"retry": retry, "breaker": breaker, "limiter": limiter},
+            is_offline=offline,
+            has_key=_has_key(api_key, settings, given),
         )
         chosen = {**_settled_openai_options(settings), **given}
         if not heritage.family.has_endpoint:
@@ -151,7 +150,8 @@ class Shared:
         super().__init__(**arguments)
         self._heritage = heritage
         forget_openai_environment(self, chosen)
-        self._prepare()
+        if _heritage is None:
+            self._prepare()
 
     def _prepare(self) -> None:
         """Check and make what the routes need, now and not in the first emergency."""
@@ -160,6 +160,10 @@ class Shared:
             raise ConfigurationError("offline=True leaves nothing that could answer: give it routes with backends")
         for named in self._routes:
             family.targets.prepare(named, self._self)
+            if family.has_endpoint and _hides_own_endpoint(named, self._routes):
+                what = f"calls for {named.route.model!r} begin at the route {named.name!r}"
+                cure = f"to ask the client's own endpoint first, put Route({named.route.model!r}) before it"
+                _log.warning("%s: %s", what, cure)
 
     def copy(
         self,
@@ -197,7 +201,10 @@ class Shared:
         heritage = replace(mine, own=own, support=support)
         extra = {**openai_options.get("_extra_kwargs", {}), "_heritage": heritage}
         arguments: dict[str, Any] = {**openai_options, "_extra_kwargs": extra}
-        return super().copy(**arguments)  # type: ignore[misc,no-any-return]
+        child: Self = super().copy(**arguments)  # type: ignore[misc]
+        if routes is not UNSET:
+            child._prepare()
+        return child
 
     with_options = copy
 
@@ -229,7 +236,7 @@ class Shared:
             account = targets.account(named, self._self)
             if account is not None:
                 names.setdefault(account, named.name)
-        return health_of(self._heritage.family.policies, names)
+        return health_of(self._heritage.family.policies, names, own=targets.identity(self._self))
 
     @property
     def _self(self) -> Any:
@@ -293,27 +300,44 @@ def _reporting(options: FinalRequestOptions, record: Record) -> FinalRequestOpti
     return options.model_copy(update={"post_parser": partial(parser, record=record)})
 
 
-def _family(
-    stages: Sequence[Stage] | None,
+def _heritage_of(
     settings: Settings,
-    backend: str | Backend | Unset | None,
     *,
+    own: CallOptions,
+    stages: Sequence[Stage] | None,
+    backend: str | Backend | Unset | None,
     policies: Mapping[str, Any],
     is_offline: bool,
     has_key: bool,
-    has_routes: bool,
-) -> Family:
-    given = [name for name, value in policies.items() if value is not UNSET]
+) -> Heritage:
+    """Make what a client shares with its children."""
     if stages is not None:
         check_stages(stages)
-        if given:
+        if given := [name for name, value in policies.items() if value is not UNSET]:
             raise ConfigurationError(f"stages is the whole pipeline: {min(given)} would have no effect beside it")
     chosen, model = (settings["backend"], settings["local_model"]) if isinstance(backend, Unset) else (backend, None)
-    loaded = None if chosen is None else load_backend(chosen, model)
-    chosen_policies = Policies.of(**policies) if stages is None else Policies.within(stages)
-    # Without a key and without routes there is an own endpoint all the same: that it has no key is told by name.
-    is_own = not is_offline and (has_key or not has_routes)
-    return Family(chosen_policies, stages, backend=loaded, is_offline=is_offline, has_key=has_key, is_own=is_own)
+    family = Family(
+        Policies.of(**policies) if stages is None else Policies.within(stages),
+        stages,
+        backend=None if chosen is None else load_backend(chosen, model),
+        is_offline=is_offline,
+        has_key=has_key,
+        # That there is no key is told by name, unless routes can do without it; rules alone would hide it.
+        is_own=not is_offline and (has_key or not _has_models(own)),
+    )
+    return Heritage(family=family, own=own, support=StreamSupport(), settings=settings)
+
+
+def _has_models(own: CallOptions) -> bool:
+    routes = () if isinstance(own.routes, Unset) else own.routes.routes
+    return any(not named.route.is_last_resort for named in routes)
+
+
+def _hides_own_endpoint(named: NamedRoute, routes: Sequence[NamedRoute]) -> bool:
+    """Tell a route elsewhere that takes the calls for a model of the service itself, perhaps unmeant."""
+    first = next(other for other in routes if other.route.model == named.route.model)
+    is_of_the_service = named.route.model in SERVED or named.route.model in ALIASES
+    return named is first and is_of_the_service and (named.route.is_elsewhere or named.route.backend is not None)
 
 
 def _has_key(api_key: object, settings: Settings, given: Mapping[str, Any]) -> bool:

@@ -134,6 +134,18 @@ class Targets:
             return _backend_account(self._backend(named.route), named.name, named.route.model)
         return _account(asked, named.route.model)
 
+    def identity(self, client: AnyClient) -> Account | None:
+        """
+        Say what breakers and limiters know the client's own endpoint by.
+
+        Args:
+            client: The client.
+
+        Returns:
+            Its account without a model, or None where it has no endpoint.
+        """
+        return None if self._own_backend is not None or not self._has_key else _account(client, "")
+
     def own(self, request: ClientRequest, model: str) -> Target:
         """
         Make the target that a client is without routes.

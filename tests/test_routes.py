@@ -10,7 +10,7 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from deepseek_sdk import BreakerPolicy, Deadlines, RetryPolicy, Route, RuleEngine, options, report
+from deepseek_sdk import BreakerPolicy, Client, Deadlines, RetryPolicy, Route, RuleEngine, options, report
 from deepseek_sdk.backends import Call, Reply, reply_from
 from deepseek_sdk.errors import CircuitOpenError, ConfigurationError, StreamInterruptedError, classify
 from deepseek_sdk.stages import default_stages
@@ -374,13 +374,13 @@ def test_check_asks_each_endpoint_for_its_models(driver: Driver, emulator: Start
 
 
 def test_health_names_routes_and_what_is_known_of_them(driver: Driver) -> None:
-    """Routes come in their order, then the accounts that were asked without one; no key is shown."""
+    """The own endpoint comes first, then the routes in their order; no key is shown."""
     with RawServer(refusal(503, "busy")) as first, RawServer(stream(*answer("Hi"))) as second:
         client = driver.client(base_url=first.url, routes=[elsewhere(second), Echo()], max_retries=0)
         driver.create(client)
         health = client.health()
 
-    assert [("deepseek-v4-pro", 1, 0), ("echo", 0, 0), (None, 1, 1)] == [
+    assert [("default", 1, 1), ("deepseek-v4-pro", 1, 0), ("echo", 0, 0)] == [
         (route.route, route.calls, route.failures) for route in health.routes
     ]
     assert health.is_healthy
@@ -410,7 +410,8 @@ def test_routes_with_keys_of_their_own_need_no_other(driver: Driver) -> None:
 def test_a_last_resort_is_marked_wherever_it_stands(driver: Driver, given: dict[str, Any]) -> None:
     """Rules that are asked first, or alone, are no model either."""
     rules = RuleEngine([], default="Later.")
-    client = driver.client(api_key=None, **{"routes": [rules]} if "routes" in given else {"backend": rules})
+    given = {"routes": [rules], "offline": True} if "routes" in given else {"backend": rules}
+    client = driver.client(api_key=None, **given)
 
     assert 3 == report(driver.create(client)).degradation
 
@@ -545,3 +546,47 @@ def test_a_number_without_end_is_no_bug_of_ours(driver: Driver, text: str) -> No
         client = driver.client(base_url=first.url, routes=[elsewhere(second, context_window=10**19)], max_retries=0)
 
         assert "Hi" == driver.create(client).choices[0].message.content
+
+
+def test_a_forgotten_key_is_told_although_rules_could_answer() -> None:
+    """Rules alone do not make a client that has no key an offline one, unless that was asked for."""
+    rules = RuleEngine([], default="Later.")
+    with pytest.raises(ConfigurationError, match="there is no key"):
+        Client(routes=[rules])
+
+    answer_ = Client(routes=[rules], offline=True).chat.completions.create(model="m", messages=HELLO)  # type: ignore[arg-type]
+    assert "Later." == answer_.choices[0].message.content
+
+
+@pytest.mark.parametrize(
+    ("routes", "warned"),
+    [
+        ([Route("deepseek-flash", base_url="http://a.invalid", api_key="k")], True),
+        ([Route("deepseek-flash", name="spare", api_key="k")], True),
+        ([Route("deepseek-flash"), Route("deepseek-flash", api_key="k")], False),
+        ([Route("qwen3", base_url="http://a.invalid", api_key="k")], False),
+        ([Route("deepseek-v4-pro")], False),
+    ],
+)
+def test_who_hides_the_own_endpoint_is_warned(
+    routes: list[Route], caplog: pytest.LogCaptureFixture, *, warned: bool
+) -> None:
+    """A route elsewhere for a model of the service takes its calls: that may be unmeant."""
+    with Client(api_key="k", routes=routes) as client:
+        client.with_options(timeout=3)
+
+    assert (["begin at the route" in record.message for record in caplog.records] == [True]) is warned
+
+
+def test_a_traceback_says_all_that_was_asked(driver: Driver) -> None:
+    """The last error of a chain has a note of every attempt, and of what was not asked."""
+    with RawServer(refusal(503, "busy")) as first, RawServer(refusal(401, "no")) as second:
+        routes = [elsewhere(second, name="spare"), Route("gone", base_url="http://127.0.0.1:9", api_key="k")]
+        client = driver.client(base_url=first.url, routes=routes, max_retries=0)
+        client.breakers[client.health().routes[-1].account].open()
+        with pytest.raises(openai.AuthenticationError) as caught:
+            driver.create(client)
+
+    assert [
+        "Asked: default (overloaded), spare (authentication), gone (not asked: circuit_open)"
+    ] == caught.value.__notes__

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-__all__ = ["ALIASES", "AUTO", "DEFAULT_MODEL", "RETIRED", "context_window"]
+__all__ = ["ALIASES", "AUTO", "DEFAULT_MODEL", "RETIRED", "SERVED", "context_window"]
 
 # The model of a call that leaves the choice to the client.
 AUTO = "auto"
 DEFAULT_MODEL = "deepseek-flash"
+
+# What the service's own list of models says (GET /models).
+SERVED = frozenset({"deepseek-flash", "deepseek-v4-pro"})
 
 # "inaccessible after 2026-07-24 15:59 UTC" (DeepSeek's change log).
 RETIRED = {"deepseek-chat": "deepseek-flash", "deepseek-reasoner": "deepseek-flash"}

@@ -64,6 +64,7 @@ class _Failover:
                 following = self._next(error)
                 if following is None:
                     telling = self._most_telling(error)
+                    _note(telling, self._call)
                     raise telling from telling.__cause__
                 call = following
             else:
@@ -72,7 +73,10 @@ class _Failover:
 
     async def _rescue(self, reply: Reply, error: Exception) -> Reply | None:
         following = None if reply.has_shown else self._next(error)
-        return None if following is None else await self._from(following)
+        if following is None:
+            _note(error, self._call)
+            return None
+        return await self._from(following)
 
     def _next(self, error: Exception) -> Call | None:
         """Choose who is asked after a failure."""
@@ -98,6 +102,15 @@ def _mark(call: Call) -> None:
     """Let reports say that what answers is no model."""
     if getattr(call.upstream, "is_last_resort", False):
         call.record.degradation = _LAST_RESORT
+
+
+def _note(error: Exception, call: Call) -> None:
+    """Let a traceback say what was asked, where that was more than what the error is about."""
+    record = call.record
+    attempts = [f"{attempt.route} ({attempt.reason})" for attempt in record.attempts]
+    asked = [*attempts, *(f"{route} (not asked: {reason})" for route, reason in record.skipped)]
+    if len(asked) > 1:
+        error.add_note(f"Asked: {', '.join(asked)}")
 
 
 def _tell(error: Exception, here: str, there: str) -> None:
