@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import openai
 
+from deepseek_sdk.errors import redact
 from deepseek_sdk.routing.models import ALIASES, RETIRED
 
 if TYPE_CHECKING:
@@ -67,22 +68,24 @@ async def checked_routes(places: Sequence[Place], ask: Callable[[Any], Awaitable
     Returns:
         One result for each place, in their order.
     """
-    answers: dict[int, list[str] | openai.OpenAIError] = {}
+    answers: dict[int, list[str] | Exception] = {}
     for place in places:
         if place.client is not None and id(place.client) not in answers:
             try:
                 answers[id(place.client)] = await ask(place.client)
-            except openai.OpenAIError as error:
+            except Exception as error:  # noqa: BLE001  one endpoint that talks nonsense must not hide the others
+                redact(error, place.client.api_key)
                 answers[id(place.client)] = error
     return [_verdict(place, answers.get(id(place.client))) for place in places]
 
 
-def _verdict(place: Place, answer: list[str] | openai.OpenAIError | None) -> RouteCheck:
+def _verdict(place: Place, answer: list[str] | Exception | None) -> RouteCheck:
     if answer is None:
         return RouteCheck(route=place.route, model=place.model, base_url=None)
     url = str(place.client.base_url).rstrip("/")
-    if isinstance(answer, openai.OpenAIError):
-        why = f"{answer} ({answer.__cause__})" if answer.__cause__ is not None else str(answer)
+    if isinstance(answer, Exception):
+        cause = f" ({answer.__cause__})" if answer.__cause__ is not None else ""
+        why = f"{answer}{cause}" if isinstance(answer, openai.OpenAIError) else "its answer is no list of models"
         problem = f"{url} does not say which models it serves: {why}"
         return RouteCheck(route=place.route, model=place.model, base_url=url, problem=problem)
     problem_ = _problem(place.model, answer)
@@ -90,7 +93,9 @@ def _verdict(place: Place, answer: list[str] | openai.OpenAIError | None) -> Rou
 
 
 def _problem(model: str | None, served: list[str]) -> str | None:
-    if model is None or model in served or ALIASES.get(model) in served:
+    if served and (model is None or model in served or ALIASES.get(model) in served):
         return None
+    if not served:
+        return "the endpoint's list of models is empty"
     what = f"{model} was retired on 2026-07-24" if model in RETIRED else f"{model} is not served"
-    return f"{what}; the endpoint serves {', '.join(sorted(served)) or 'nothing'}"
+    return f"{what}; the endpoint serves {', '.join(sorted(served))}"

@@ -122,8 +122,8 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
 
 
 async def _models_of(client: openai.OpenAI) -> list[str]:
-    return [model.id for model in client.models.list()]
+    return [str(model.id) for model in client.models.list()]
 
 
 async def _async_models_of(client: openai.AsyncOpenAI) -> list[str]:
-    return [model.id async for model in client.models.list()]
+    return [str(model.id) async for model in client.models.list()]

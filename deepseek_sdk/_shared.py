@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import weakref
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Self, Unpack
@@ -287,10 +288,16 @@ class Shared:
             response = stream_response(reply, upstream, record, raw, is_async=reply.call.io.is_async)
             if raw is not None:
                 # Who answers is told before the answer has begun, and may be another in the end.
-                reply.on_switch(partial(tell_facts, response, record))
+                reply.on_switch(partial(_tell_facts, weakref.ref(response), record))
         else:
             response = whole_response(content, upstream, record, raw, is_direct=reply.call.is_direct)
         return {"options": options, "response": response, "retries_taken": len(record.attempts) - 1}
+
+
+def _tell_facts(response: weakref.ref[Any], record: Record) -> None:
+    # Not the response itself: it leads to the reply, and one that is forgotten must end at once.
+    if (held := response()) is not None:
+        tell_facts(held, record)
 
 
 def _reporting(options: FinalRequestOptions, record: Record) -> FinalRequestOptions:

@@ -97,6 +97,7 @@ __all__ = [
     "redact",
     "refine",
     "trace_id",
+    "unread",
 ]
 
 
@@ -545,6 +546,36 @@ _CONCURRENCY = (r"current concurrency is (\d{1,18})", r"concurrency limit of (\d
 
 def _integers(match: re.Match[str]) -> list[int | None]:
     return [None if group is None else int(group) for group in match.groups()]
+
+
+_STATUS_ERRORS: Mapping[int, type[openai.APIStatusError]] = {
+    400: openai.BadRequestError,
+    401: openai.AuthenticationError,
+    403: openai.PermissionDeniedError,
+    404: openai.NotFoundError,
+    409: openai.ConflictError,
+    422: openai.UnprocessableEntityError,
+    429: openai.RateLimitError,
+}
+
+
+def unread(response: Any, cause: Exception) -> openai.APIStatusError:
+    """
+    Describe a refusal whose text could not be read: its status says enough.
+
+    Args:
+        response: It.
+        cause: Why its text could not be read.
+
+    Returns:
+        The error that `openai` has for the status.
+    """
+    status = response.status_code
+    kind = openai.InternalServerError if status >= 500 else _STATUS_ERRORS.get(status, openai.APIStatusError)  # noqa: PLR2004
+    message = f"Error code: {status}; its text could not be read: {str(cause) or type(cause).__name__}"
+    error = kind(message, response=response, body=None)
+    error.__cause__ = cause
+    return error
 
 
 def refine(error: openai.APIStatusError) -> openai.APIStatusError:

@@ -20,8 +20,8 @@ with (
     service(["It left Hangzhou."] * 3, faults=["status_503"] * 2) as first,
     service(["It left Hangzhou, says the other one."] * 9, faults=[None, None, "status_503"]) as second,
 ):
-    spare = Route("deepseek-v4-pro", **second)
-    with Client(**first, routes=[spare, phrases], breaker=quick, max_retries=0) as client:
+    spare = Route("deepseek-flash", name="spare", **second)
+    with Client(**first, routes=["deepseek-flash", spare, phrases], breaker=quick, max_retries=0) as client:
         for pause in (0, 0, 0, 1, 0):
             time.sleep(pause)
             answer = client.chat.completions.create(
@@ -30,4 +30,4 @@ with (
             told = report(answer)
             print(f"{told.route}: {answer.choices[0].message.content}  (skipped: {[name for name, _ in told.skipped]})")
         for known in client.health().routes:
-            print(f"{known.route or 'default'}: {known.state}, {known.failures} of {known.calls} calls failed")
+            print(f"{known.route}: {known.state}, {known.failures} of {known.calls} calls failed")

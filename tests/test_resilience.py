@@ -88,8 +88,9 @@ def only(kept: Any) -> Any:
 def until(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
     """Look until something holds, or it is too late."""
     end = time.monotonic() + seconds
+    pause = threading.Event()
     while not holds() and time.monotonic() < end:
-        pass
+        pause.wait(0.005)
     return holds()
 
 
@@ -159,14 +160,16 @@ def test_a_reasoner_that_falls_silent(driver: Driver) -> None:
 def test_other_surfaces(driver: Driver, emulator: StartEmulator) -> None:
     """Completions of a prompt, and requests that are written by hand, go along the routes like any other call."""
     first, second = emulator(faults="status_503"), emulator(replies="Hi")
-    route = Route("deepseek-flash", name="second", base_url=second.url, api_key="k")
+    route = Route("deepseek-v4-pro", name="second", base_url=second.url, api_key="k")
     client = driver.client(base_url=first.url, routes=[route], max_retries=0)
     by_hand = driver.call(client.post, "/chat/completions", cast_to=ChatCompletion, body=BODY)
     child = client.with_options(timeout=20)
     prompt = driver.call(child.completions.create, model="deepseek-flash", prompt="def f(", max_tokens=5)
 
     assert "Hi" == by_hand.choices[0].message.content
-    assert ["second", "second"] == routes_of([by_hand, prompt])
+    assert [["default", "second"]] * 2 == [
+        [attempt.route for attempt in report(found).attempts] for found in (by_hand, prompt)
+    ]
 
 
 # Retries.
@@ -654,21 +657,12 @@ def test_the_only_place_is_free_at_once(driver: Driver, way: str) -> None:
     assert 0 == only(client.limiters).in_flight
 
 
-class Draw(random.Random):
-    """Draws what to do with a call, but for leaving its stream to the garbage collector: that comes when it comes."""
-
-    def randrange(self, start: int, stop: int | None = None, step: int = 1) -> int:
-        """Close what would be forgotten."""
-        drawn = super().randrange(start, stop, step)
-        return 5 if (start, drawn) in {(8, 6), (6, 4)} else drawn
-
-
 @pytest.mark.slow
 def test_a_thousand_random_aborts(driver: Driver, server: str) -> None:  # noqa: F811  the fixture
-    """With one place, 1,000 calls are closed, cancelled, left or read at random; the next one goes at once."""
+    """With one place, 1,000 calls are closed, cancelled, forgotten or read at random; the next one goes at once."""
     policy = LimiterPolicy(initial=1, maximum=1, max_wait=10)
     client = driver.client(base_url=server, limiter=policy, max_retries=0)
-    draw = Draw(4)
+    draw = random.Random(4)  # noqa: S311  repeatable
 
     async def churn() -> None:
         for _ in range(1000):
@@ -679,12 +673,12 @@ def test_a_thousand_random_aborts(driver: Driver, server: str) -> None:  # noqa:
     else:
         for _ in range(1000):
             one_sync(client, draw)
-    gc.collect()
     impatient = client.with_options(deadlines=Deadlines(total=5))
     found = driver.create(impatient, "whole", model="m")
 
     assert "word" == found.choices[0].message.content
-    assert None is report(found).times.queue
+    # An event loop closes what was forgotten as soon as it gets to it.
+    assert (report(found).times.queue or 0) < 1
     assert (0, 0) == (only(client.limiters).in_flight, only(client.limiters).queued)
     assert ("closed", 0) == (only(client.breakers).state, only(client.breakers).in_flight)
 

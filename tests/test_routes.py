@@ -12,7 +12,13 @@ from pydantic import BaseModel
 
 from deepseek_sdk import BreakerPolicy, Client, Deadlines, RetryPolicy, Route, RuleEngine, options, report
 from deepseek_sdk.backends import Call, Reply, reply_from
-from deepseek_sdk.errors import CircuitOpenError, ConfigurationError, StreamInterruptedError, classify
+from deepseek_sdk.errors import (
+    CircuitOpenError,
+    ConfigurationError,
+    FirstTokenTimeout,
+    StreamInterruptedError,
+    classify,
+)
 from deepseek_sdk.stages import default_stages
 from tests.raw_server import (
     DONE,
@@ -34,6 +40,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Callable
 
     from tests.conftest import Driver, StartEmulator
+    from tests.raw_server import Exchange
 
 SURFACES = ["plain", "stream", "parse", "raw", "streaming raw", "helper"]
 HELLO = [{"role": "user", "content": "Hello"}]
@@ -590,3 +597,69 @@ def test_a_traceback_says_all_that_was_asked(driver: Driver) -> None:
     assert [
         "Asked: default (overloaded), spare (authentication), gone (not asked: circuit_open)"
     ] == caught.value.__notes__
+
+
+def cut_refusal(exchange: Exchange) -> None:
+    """Refuse, and break off in the middle of saying why."""
+    exchange.head(503, content_type="application/json", content_length="500")
+    exchange.send(b'{"error":')
+    exchange.close()
+
+
+def reset_refusal(exchange: Exchange) -> None:
+    """Refuse, and reset the connection in the middle of saying why."""
+    exchange.head(503, content_type="application/json", content_length="500")
+    exchange.send(b'{"error":')
+    exchange.reset()
+
+
+def garbled_refusal(exchange: Exchange) -> None:
+    """Refuse, and say why in a gzip that is none."""
+    exchange.head(503, content_type="application/json", content_length="5", content_encoding="gzip")
+    exchange.send(b"notgz")
+
+
+def endless_refusal(exchange: Exchange) -> None:
+    """Refuse, and never say why."""
+    exchange.head(503, content_type="application/json", content_length="500")
+    exchange.hold()
+
+
+@pytest.mark.parametrize("is_stream", [True, False])
+@pytest.mark.parametrize("script", [cut_refusal, reset_refusal, garbled_refusal, endless_refusal])
+def test_a_refusal_that_cannot_be_read_is_a_refusal(driver: Driver, script: Any, *, is_stream: bool) -> None:
+    """Whatever happens to its text, its status leads to the next route, or to openai's error for it."""
+    with RawServer(script) as first, RawServer(stream(*answer("Hi"))) as second:
+        given = {"base_url": first.url, "max_retries": 0, "deadlines": Deadlines(first_token=0.5)}
+        found = driver.create(driver.client(**given, routes=[elsewhere(second)]), stream=is_stream)
+        text = driver.stream_text(found) if is_stream else found.choices[0].message.content
+        with pytest.raises((openai.InternalServerError, FirstTokenTimeout)) as caught:
+            driver.create(driver.client(**given), stream=is_stream)
+
+    assert "Hi" == text
+    assert report(caught.value).attempts[0].reason in {"overloaded", "first_token_timeout"}
+
+
+@pytest.mark.parametrize(
+    ("body", "problem"),
+    [
+        (b"<html></html>", "its answer is no list of models"),
+        (b"[]", "its answer is no list of models"),
+        (b'{"object":"list","data":[]}', "the endpoint's list of models is empty"),
+        (b'{"object":"list","data":[5,null]}', "its answer is no list of models"),
+    ],
+)
+def test_a_check_survives_nonsense(driver: Driver, body: bytes, problem: str) -> None:
+    """An endpoint that answers nonsense is named, and the others are asked all the same; no key is shown."""
+
+    def script(exchange: Exchange) -> None:
+        exchange.head(200, content_type="application/json", content_length=str(len(body)))
+        exchange.send(body)
+
+    with RawServer(script) as first, RawServer(refusal(401, "no other-key-000000 here")) as second:
+        client = driver.client(base_url=first.url, routes=[elsewhere(second)])
+        own, other = driver.call(client.check)
+
+    assert problem in str(own.problem)
+    assert "other-key" not in str(other.problem)
+    assert "401" in str(other.problem)

@@ -17,7 +17,14 @@ from deepseek_sdk._wire.response import (
     with_connect_timeout,
 )
 from deepseek_sdk._wire.thread import CancelToken
-from deepseek_sdk._wire.upstream import AsyncUpstream, ConnectionLost, SyncUpstream, Upstream, timeout_of
+from deepseek_sdk._wire.upstream import (
+    AsyncUpstream,
+    ConnectionLost,
+    SyncUpstream,
+    Upstream,
+    timeout_of,
+    unread_refusal,
+)
 from deepseek_sdk._wire.watchdog import Watchdog
 
 __all__ = [
@@ -38,6 +45,7 @@ __all__ = [
     "stub_response",
     "tell_facts",
     "timeout_of",
+    "unread_refusal",
     "whole_response",
     "with_connect_timeout",
 ]

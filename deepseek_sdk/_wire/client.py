@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 
 __all__ = ["LoopClient", "SupervisedClient"]
 
-# A pool must not be what runs out first: by default the limiter lets 2,500 calls of one model and 500 of another through
-# at a time, each with a connection of its own, and a client may have other accounts besides. What is kept without a call
-# is openai's default.
+# The pool must not be what runs out first: by default the limiters let 2,500 calls of one model and 500 of another
+# through at a time, each on a connection of its own, and a client may have other accounts besides. What is kept
+# without a call is openai's default.
 _LIMITS = httpx2.Limits(
     max_connections=10_000,
     max_keepalive_connections=openai.DEFAULT_CONNECTION_LIMITS.max_keepalive_connections,

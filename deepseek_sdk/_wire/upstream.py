@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._clock import Clock
     from deepseek_sdk._wire.watchdog import Watchdog
 
-__all__ = ["AsyncUpstream", "ConnectionLost", "SyncUpstream", "Upstream", "timeout_of"]
+__all__ = ["AsyncUpstream", "ConnectionLost", "SyncUpstream", "Upstream", "timeout_of", "unread_refusal"]
 
 # A connection can be used again only when its response was read to the end; waiting for that end is worth this much.
 DRAIN_S = 0.05
@@ -40,6 +40,25 @@ def _lost(error: Exception) -> Exception:
     # By name: a caller's client may be of httpx as well as of httpx2.
     is_timeout = any(kind.__name__ == "TimeoutException" for kind in type(error).__mro__)
     return DeadlineReached() if is_timeout else ConnectionLost(str(error) or type(error).__name__)
+
+
+def unread_refusal(error: BaseException) -> Any:
+    """
+    Find the response whose refusal could not be read to its end.
+
+    Args:
+        error: What came out of openai's client: it reads the body of a refusal outside of its own mapping of errors.
+
+    Returns:
+        The response, or None where the error is about something else.
+    """
+    found: BaseException | None = error
+    while found is not None:
+        response = getattr(found, "response", None)
+        if getattr(response, "is_error", False):
+            return response
+        found = found.__context__
+    return None
 
 
 def timeout_of(client: openai.OpenAI | openai.AsyncOpenAI, options: FinalRequestOptions) -> Any:

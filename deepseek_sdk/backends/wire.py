@@ -14,9 +14,15 @@ from deepseek_sdk._headers import for_any_endpoint, without_credentials, without
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, Framer
 from deepseek_sdk._validate import unsendable_field
-from deepseek_sdk._wire import DeadlineReached, stub_request, stub_response, with_connect_timeout
+from deepseek_sdk._wire import (
+    DeadlineReached,
+    stub_request,
+    stub_response,
+    unread_refusal,
+    with_connect_timeout,
+)
 from deepseek_sdk.backends.deepseek import request_url
-from deepseek_sdk.errors import InvalidRequestError, refine
+from deepseek_sdk.errors import InvalidRequestError, refine, unread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -205,6 +211,8 @@ def _explain(call: Call, endpoint: Endpoint, clock: Clock, error: Exception) -> 
     if isinstance(error, DeadlineReached):
         kind, limit = clock.expired()
         return kind(request=stub_request(str(endpoint.client.base_url)), limit=limit)
+    if not isinstance(error, openai.OpenAIError) and (refusal := unread_refusal(error)) is not None:
+        error = unread(refusal, error)
     if isinstance(error, openai.APIStatusError):
         call.record.headers = error.response.headers
         return refine(error)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["template", "write_privately"]
 
 # What stands for a setting that has no default, to show its form.
-_EXAMPLES = {"api_key": "sk-...", "deadlines": 30, "backend": "name", "lang": "zh"}
+_EXAMPLES = {"api_key": "sk-...", "deadlines": 30, "backend": "name", "lang": "zh", "local_model": "/models/one"}
 
 
 def template(say: Say, *, api_key: str | None) -> str:

@@ -28,12 +28,12 @@ class Aimd:
         round: How often it fell; what was begun in an earlier round says nothing new.
     """
 
-    __slots__ = ("_backoff", "_ceiling", "_ceiling_until", "_floor", "_is_learning", "_maximum", "limit", "round")
+    __slots__ = ("_backoff", "_ceiling", "_ceiling_until", "_is_learning", "_maximum", "_minimum", "limit", "round")
 
     def __init__(self, initial: int, minimum: int, maximum: int, backoff: float) -> None:
         self.limit = float(min(max(initial, minimum), maximum))
         self.round = 0
-        self._floor = min(minimum, maximum)
+        self._minimum = minimum
         self._maximum = maximum
         self._backoff = backoff
         self._is_learning = True
@@ -66,7 +66,7 @@ class Aimd:
             self.round += 1
             self._is_learning = False
             # Below the minimum it may be already, where a server named its limit: what is refused never raises it.
-            self.limit = min(self.limit, max(self.limit * self._backoff, self._floor))
+            self.limit = min(self.limit, max(self.limit * self._backoff, self._minimum))
         if named is not None:
             # "Your current concurrency is 40, which exceeds your concurrency limit of 39 based on your remaining
             # balance": a fact, whatever the minimum says. It holds until it is topped up.

@@ -223,8 +223,6 @@ class Breaker:
         """
         self._do(partial(self._guarded.circuit.cool_down, seconds), now)
 
-    leave_alone = cool_down
-
     def _do(self, what: Callable[[float], T], now: float | None = None) -> T:
         now = self._now() if now is None else now
         circuit, serial = self._guarded.circuit, self._guarded.serial

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.resilience.checks import check_count, check_seconds, check_share
+from deepseek_sdk.resilience.checks import check_count, check_number, check_seconds
 
 __all__ = ["LimiterPolicy"]
 
@@ -66,9 +66,9 @@ class LimiterPolicy:
         if self.max_wait is not None:
             check_seconds("max_wait", self.max_wait)
         self._check_maximum()
-        check_share("backoff", self.backoff)
-        if self.backoff == 1:
-            message = "backoff must be below 1, or a 429 would change nothing"
+        check_number("backoff", self.backoff)
+        if not 0 < self.backoff < 1:
+            message = f"backoff must be above 0 and below 1, not {self.backoff!r}"
             raise ConfigurationError(message)
 
     def maximum_for(self, model: str) -> int:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     StopRule: TypeAlias = Callable[[RetryCallState], bool]
     RetryRule: TypeAlias = retry_base | Callable[[BaseException], bool]
 
-__all__ = ["RetryRule", "StopRule", "WaitRule", "check_rule", "consult", "is_of_tenacity", "make_state", "wait_by"]
+__all__ = ["check_rule", "consult", "is_of_tenacity", "make_state", "wait_by"]
 
 # Attributes of tenacity's objects that hold further ones.
 _PARTS = ("retries", "stops", "wait_funcs", "strategies")

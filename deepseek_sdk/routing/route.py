@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection
 from dataclasses import KW_ONLY, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from deepseek_sdk._clock import Deadlines
+from deepseek_sdk._clock import Deadlines, Unset
 from deepseek_sdk._validate import check_api_key, check_base_url
 from deepseek_sdk.errors import REASONS, ConfigurationError
 
@@ -41,7 +41,7 @@ class Route:
         base_url: The endpoint; else the client's.
         api_key: The key; else the client's. An endpoint of its own needs a key of its own: none is sent elsewhere.
         backend: What answers in this process, or the name of an installed backend.
-        deadlines: Clocks of this route, in seconds; they go over those of the client and the call.
+        deadlines: Clocks of this route, in seconds, but for *total*; they go over those of the client and the call.
         move_on: After which errors the next route is asked: words of `errors.classify(error).reason`, or a function of
             the error; else `errors.classify(error).move_on`. Where nothing was sent the next one is always asked.
         context_window: How many tokens prompt and answer may have together; else that of the model, where it is known.
@@ -99,6 +99,8 @@ class Route:
     def _check_rules(self) -> None:
         if self.deadlines is not None and not isinstance(self.deadlines, Deadlines):
             raise ConfigurationError(f"{self.name}: deadlines must be a Deadlines, not {self.deadlines!r}")
+        if self.deadlines is not None and not isinstance(self.deadlines.total, Unset):
+            raise ConfigurationError(f"{self.name}: total is the time of a whole call, all its routes included")
         window: Any = self.context_window
         if window is not None and (isinstance(window, bool) or not isinstance(window, int) or window < 1):
             raise ConfigurationError(f"{self.name}: context_window must be a number of tokens, not {window!r}")

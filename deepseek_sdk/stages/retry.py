@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk.errors import CircuitOpenError, classify
@@ -107,25 +107,32 @@ class _Decider:
     def cool_down(self, call: Call, seconds: float) -> None:
         account = _account(call)
         if seconds and account is not None and self._breakers is not None:
-            breaker: Any = self._breakers[account]
-            getattr(breaker, "cool_down", getattr(breaker, "leave_alone", None))(seconds)
+            self._breakers[account].cool_down(seconds, call.io.now())
+
+
+class _Tally:
+    """What one call has done about its failures so far."""
+
+    retries = rounds = 0
+    slept = waited = 0.0
+    failed_by: Exception | None = None
 
 
 class _Attempts(Owner):
     """The attempts of one call: those that fail before an answer begins, and those that fail while it comes in."""
 
-    __slots__ = ("_call", "_decider", "_failed_by", "_is_inner", "_proceed", "_retries", "_rounds", "_slept", "_waited")
+    __slots__ = ("_call", "_decider", "_is_inner", "_proceed", "_tally")
 
     def __init__(self, decider: _Decider, call: Call, proceed: Proceed) -> None:
         self._decider = decider
         self._call = call
         self._proceed = proceed
         self._is_inner = is_owned()
-        self._retries = self._rounds = 0
-        self._slept = self._waited = 0.0
-        self._failed_by: Exception | None = None
+        # Most calls need none.
+        self._tally: _Tally | None = None
 
     async def next(self) -> Reply:
+        tally = self._kept_tally()
         try:
             while True:
                 try:
@@ -135,21 +142,24 @@ class _Attempts(Owner):
                     if await self.wait_after(error):
                         continue
                     # That the circuit has opened meanwhile says less than what opened it.
-                    if isinstance(error, CircuitOpenError) and self._failed_by is not None:
-                        raise self._failed_by from self._failed_by.__cause__
+                    if isinstance(error, CircuitOpenError) and tally.failed_by is not None:
+                        raise tally.failed_by from tally.failed_by.__cause__
                     raise
         finally:
             # Its traceback holds this frame: the two would keep each other, and the call, until garbage is collected.
-            self._failed_by = None
+            tally.failed_by = None
 
     async def rescue(self, reply: Reply, error: Exception) -> Reply | None:
         if reply.has_shown or not await self.wait_after(error):
             return None
+        # next() may raise it again, and then its traceback would hold this frame, and this frame it.
+        del error
         return await self.next()
 
     async def wait_after(self, error: Exception) -> bool:
         """Wait before the next attempt, which next() makes; False where there is none."""
-        failure = self._failure(error)
+        tally = self._kept_tally()
+        failure = self._failure(error, tally)
         decision, reason = self._decider.decide(self._call, failure), classify(error).reason
         if decision.wait is None:
             _log.debug("not retrying after %s: %s", reason, decision.reason)
@@ -157,34 +167,39 @@ class _Attempts(Owner):
             return False
         was_sent = not isinstance(error, CircuitOpenError)
         if was_sent:
-            self._retries += 1
-            count, most = self._retries, failure.most
+            tally.retries += 1
+            count, most = tally.retries, failure.most
             _log.info("retrying in %.2f s after %s (retry %d of %g)", decision.wait, reason, count, most)
         else:
-            self._rounds += 1
-            self._waited += decision.wait
+            tally.rounds += 1
+            tally.waited += decision.wait
             _log.debug("waiting %.2f s: %s", decision.wait, reason)
-        self._slept += decision.wait
+        tally.slept += decision.wait
         await self._call.io.sleep(decision.wait)
         # Not before: where the wait is cut short, next() is not there to forget it.
-        self._failed_by = error if was_sent else self._failed_by
+        tally.failed_by = error if was_sent else tally.failed_by
         return True
 
-    def _failure(self, error: Exception) -> Failure:
+    def _kept_tally(self) -> _Tally:
+        if self._tally is None:
+            self._tally = _Tally()
+        return self._tally
+
+    def _failure(self, error: Exception, tally: _Tally) -> Failure:
         call, now = self._call, self._call.io.now()
         ends_at = call.record.started + call.limits.total
         if call.can_move_on:
             # Nobody waits longer for the same route than for the first token of a silent one.
-            ends_at = min(ends_at, now + call.limits.first_token - self._waited)
+            ends_at = min(ends_at, now + call.limits.first_token - tally.waited)
         return Failure(
             error=error,
-            retries=self._retries,
+            retries=tally.retries,
             most=self._decider.most(call),
             can_move_on=call.can_move_on_to_route,
             is_inner=self._is_inner,
-            slept=self._slept,
-            rounds=self._rounds,
-            waited=self._waited,
+            slept=tally.slept,
+            rounds=tally.rounds,
+            waited=tally.waited,
             started=call.record.started,
             now=now,
             ends_at=ends_at,

@@ -22,9 +22,9 @@ from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser
 
 import deepseek_sdk
-from deepseek_sdk import BreakerPolicy, Client, RuleEngine
+from deepseek_sdk import BreakerPolicy, Client, LimiterPolicy, RuleEngine
 from deepseek_sdk.config import Settings
-from deepseek_sdk.resilience import Account, Breaker
+from deepseek_sdk.resilience import Account, Breaker, Limiter
 from deepseek_sdk.stages import Retry
 from deepseek_sdk.testing import ScriptedBackend, VirtualIO, said
 from deepseek_sdk.testing.virtual import finish
@@ -49,6 +49,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "engine": lambda: ScriptedBackend(said("Hi")),
     "finish": lambda: finish,
     "io": VirtualIO,
+    "limiter": lambda: Limiter(ACCOUNT, LimiterPolicy()),
     "other_client": Client,
     "rules": RuleEngine,
     "settings": Settings,

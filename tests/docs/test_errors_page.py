@@ -85,11 +85,17 @@ def test_every_status_has_its_row(folder: Path) -> None:
     ] == [tuple(row) for row in table]
 
 
+def timed_out(cause: str) -> openai.APITimeoutError:
+    """Make what openai makes of a time-out that is none of the server's."""
+    error = openai.APITimeoutError(stub_request("http://test.invalid"))
+    error.__cause__ = type(cause, (Exception,), {})()
+    return error
+
+
 def one_of_each() -> dict[str, Exception]:
     """Find an error for each reason that `classify()` may give."""
-    connecting = openai.APITimeoutError(request=stub_request("http://test.invalid"))
-    connecting.__cause__ = type("ConnectTimeout", (Exception,), {})()
-    plain = [openai.APITimeoutError(stub_request("http://test.invalid")), connecting, OSError()]
+    waiting = [timed_out("ConnectTimeout"), timed_out("PoolTimeout")]
+    plain = [openai.APITimeoutError(stub_request("http://test.invalid")), *waiting, OSError()]
     plain += [openai.APIConnectionError(request=stub_request("http://test.invalid"))]
     found = [made_of(status) for status in errors.__dict__["_STATUS"]] + plain + [bare(kind) for kind, _ in tree()]
     return {errors.classify(error).reason: error for error in reversed(found)}

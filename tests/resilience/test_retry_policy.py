@@ -104,3 +104,15 @@ def test_a_rule_that_turns_out_to_be_asynchronous(name: str) -> None:
 
     with pytest.raises(ConfigurationError, match=f"^{name} must not be asynchronous"):
         decided(policy, failed(refused(503)))
+
+
+def test_a_rule_that_gives_something_else_to_await() -> None:
+    """What has to be awaited and is no coroutine is found, too."""
+
+    class Promise:
+        __await__ = repr
+
+    policy = RetryPolicy(stop=lambda _: Promise())  # type: ignore[arg-type, return-value]
+
+    with pytest.raises(ConfigurationError, match=r"^stop must not be asynchronous"):
+        decided(policy, failed(refused(503)))

@@ -39,6 +39,7 @@ class Nameless(Backend):
         ({"model": "m", "name": "default"}, "a Route cannot be called 'default'"),
         ({"model": "m", "api_key": "k", "backend": Backend()}, "a backend or an endpoint, not both"),
         ({"model": "m", "deadlines": 3}, "deadlines must be a Deadlines, not 3"),
+        ({"model": "m", "deadlines": Deadlines(total=3)}, "total is the time of a whole call"),
         ({"model": "m", "context_window": 0}, "context_window must be a number of tokens, not 0"),
         ({"model": "m", "context_window": True}, "context_window must be a number of tokens, not True"),
         ({"model": "m", "mode": "fast"}, "mode must be"),

@@ -1,14 +1,9 @@
 from __future__ import annotations
 
 import concurrent.futures
-import contextlib
-import email.utils
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from math import inf
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import anyio
 import httpx2
@@ -17,14 +12,13 @@ import pytest
 import tenacity
 
 from deepseek_sdk._background import Background
-from deepseek_sdk._clock import Limits
+from deepseek_sdk._clock import UNSET, Limits
 from deepseek_sdk._finish import finish
 from deepseek_sdk._io import AsyncIO, SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._record import Record
 from deepseek_sdk._wire import Watchdog
 from deepseek_sdk.errors import (
-    CircuitOpenError,
     EmptyAnswerError,
     FirstTokenTimeout,
     InvalidRequestError,
@@ -32,53 +26,14 @@ from deepseek_sdk.errors import (
     ServerEventError,
     StreamInterruptedError,
 )
-from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.breaker import Breakers
-from deepseek_sdk.resilience.budget import RetryBudget
-from deepseek_sdk.resilience.circuit import BreakerPolicy
-from deepseek_sdk.resilience.retrying import RetryPolicy
+from deepseek_sdk.resilience.retry_policy import RetryPolicy
 from deepseek_sdk.stages import Retry, default_stages
 from deepseek_sdk.testing.scripted import ScriptedBackend, chunk, make_call, said
 from deepseek_sdk.testing.virtual import VirtualIO
+from tests.resilience.failures import REQUEST, caused, date, refused
+from tests.stages.retrying import chain, target, text
 
-if TYPE_CHECKING:
-    from deepseek_sdk._call import Call
-    from deepseek_sdk._reply import Reply
-
-ACCOUNT = Account("https://api.deepseek.com", "deepseek-flash", "")
-REQUEST = httpx2.Request("POST", "http://test.invalid")
 CUT = ConnectionResetError("reset")
-
-
-def refused(status: int, **headers: str) -> openai.APIStatusError:
-    """Give openai's error for a refusal with headers, `_` for `-` in their names."""
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    response = httpx2.Response(status, headers=named, request=REQUEST)
-    kind = {429: openai.RateLimitError, 400: openai.BadRequestError}.get(status, openai.InternalServerError)
-    return kind("no", response=response, body=None)
-
-
-def date(seconds: float) -> str:
-    """Write an instant as HTTP does."""
-    return email.utils.formatdate(seconds, usegmt=True)
-
-
-def chain(backend: Any, policy: RetryPolicy | None = None, *, chance: float = 1.0, breakers: Any = None) -> Any:
-    """Put the stage, with a chance of its own, before a backend."""
-    return compose([Retry(policy, chance=lambda: chance, breakers=breakers)], backend)
-
-
-def target(account: Account | None = ACCOUNT, *, is_last_resort: bool = False) -> Any:
-    """Give a target of a call."""
-    return SimpleNamespace(name="flash", account=account, is_last_resort=is_last_resort)
-
-
-def text(reply: Reply) -> str:
-    """Read the content of a reply."""
-    parts = []
-    while batch := finish(reply.next()):
-        parts += [event.json()["choices"][0]["delta"].get("content", "") for event in batch if not event.is_done]
-    return "".join(parts)
 
 
 @pytest.mark.parametrize("max_retries", [0, 1, 2, 5])
@@ -269,6 +224,26 @@ def test_it_runs_in_both_colours(colour: str) -> None:
 # Policies.
 
 
+def test_no_policy() -> None:
+    """Without a policy the default one holds; None is no retries, whatever the client and the call say."""
+    attempts = []
+    for policy in (UNSET, RetryPolicy(), None):
+        backend = ScriptedBackend(*[refused(503)] * 9)
+        with pytest.raises(openai.InternalServerError):
+            finish(chain(backend, policy)(make_call(max_retries=3)))
+        attempts.append(len(backend.calls))
+
+    assert [4, 4, 1] == attempts
+
+
+def test_a_full_pool_is_asked_again() -> None:
+    """A call that got no connection of its own pool was not sent, and is, like one that could not connect."""
+    for cause in (httpx2.PoolTimeout("full"), httpx2.ConnectTimeout("slow")):
+        backend = ScriptedBackend(caused(openai.APITimeoutError(REQUEST), cause), said("Hi"))
+
+        assert "Hi" == text(finish(chain(backend)(make_call(max_retries=1))))
+
+
 def test_a_policy_of_ones_own() -> None:
     """The policy says what is retried, how often and when; tenacity's objects are asked after each failure."""
     policy = RetryPolicy(
@@ -398,138 +373,6 @@ def test_a_last_resort_is_kept_waiting() -> None:
     backend = ScriptedBackend(refused(503), refused(503), said("Hi"))
 
     assert "Hi" == text(finish(chain(backend)(make_call(max_retries=2, upstream=target(), can_move_on=True))))
-
-
-# Servers that ask to be left alone.
-
-
-def breakers(now: float = 0.0) -> Breakers:
-    """Give breakers in a time that stands still."""
-    return Breakers(BreakerPolicy(), now=lambda: now)
-
-
-@pytest.mark.parametrize(
-    ("error", "changes", "pause"),
-    [
-        (refused(429, retry_after="30"), {"can_move_on_to_route": True}, 30),
-        (refused(503, retry_after_ms="1500"), {"can_move_on_to_route": True}, 1.5),
-        (refused(429, retry_after="30"), {"limits": Limits(first_token=inf, stall=inf, total=5)}, 30),
-        (refused(429, retry_after="121"), {}, 120),
-        (refused(500, retry_after="30"), {"can_move_on_to_route": True}, None),
-        (refused(429), {"can_move_on_to_route": True}, None),
-        (refused(429, retry_after="30"), {"max_retries": 0}, None),
-    ],
-)
-def test_a_server_is_left_alone(error: Exception, changes: Any, pause: float | None) -> None:
-    """A wait that cannot be waited for, or need not be, becomes a pause for every call to that account."""
-    kept, io, backend = breakers(), VirtualIO(), ScriptedBackend(error, said("Hi"))
-    call = make_call(**{"io": io, "max_retries": 2, "upstream": target(), **changes})
-    with pytest.raises(openai.APIStatusError):
-        finish(chain(backend, breakers=kept)(call))
-
-    assert ([], 1) == (io.slept, len(backend.calls))
-    assert pause == (kept[ACCOUNT].retry_in if pause is None else pytest.approx(kept[ACCOUNT].retry_in))
-
-
-def test_a_wish_that_is_waited_for_is_no_pause() -> None:
-    """A server that is asked again after the time it said is not left alone besides."""
-    kept, backend = breakers(), ScriptedBackend(refused(429, retry_after="30"), said("Hi"))
-
-    assert "Hi" == text(finish(chain(backend, breakers=kept)(make_call(max_retries=2, upstream=target()))))
-    assert kept[ACCOUNT].retry_in is None
-
-
-@pytest.mark.parametrize(
-    ("kept", "upstream"),
-    [(breakers(), None), (breakers(), target(None)), (Breakers(None), target()), (None, target())],
-    ids=["no target", "no account", "switched off", "none"],
-)
-def test_what_has_no_breaker_is_not_left_alone(kept: Breakers | None, upstream: Any) -> None:
-    """Without an account, or without breakers, there is nothing to tell."""
-    backend = ScriptedBackend(refused(429, retry_after="500"))
-    with pytest.raises(openai.RateLimitError):
-        finish(chain(backend, breakers=kept)(make_call(max_retries=2, upstream=upstream)))
-
-    assert [] == list(kept or ())
-
-
-@pytest.mark.parametrize(
-    ("error", "changes", "slept"),
-    [
-        ({"is_cooling": True}, {}, [9.9]),
-        ({"is_cooling": False, "may_wait": True}, {}, [9.9]),
-        ({"is_cooling": False}, {}, None),
-        ({"is_cooling": True}, {"can_move_on_to_route": True}, None),
-        ({"is_cooling": True}, {"max_retries": 0}, None),
-        ({"is_cooling": True}, {"limits": Limits(first_token=inf, stall=inf, total=5)}, None),
-    ],
-)
-def test_an_open_circuit(error: Any, changes: Any, slept: list[float] | None) -> None:
-    """A pause is waited for where nothing else could answer, without the budget; an unhealthy server is not."""
-    closed = CircuitOpenError(request=REQUEST, account=ACCOUNT, retry_in=9.0, **error)
-    io, backend = VirtualIO(), ScriptedBackend(closed, said("Hi"))
-    call = make_call(**{"io": io, "max_retries": 2, "upstream": target(), **changes})
-    answering = chain(backend, RetryPolicy(budget=RetryBudget(ratio=0, per_minute=0)))
-    try:
-        found = text(finish(answering(call)))
-    except CircuitOpenError:
-        found = "failed"
-
-    assert ("failed" if slept is None else "Hi") == found
-    assert pytest.approx(slept or []) == io.slept
-
-
-# The budget.
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("policy", "attempts"), [(RetryPolicy(), 1103), (RetryPolicy(budget=None), 3000)])
-async def test_a_thousand_calls_at_once(policy: RetryPolicy, attempts: int) -> None:
-    """Of a thousand calls that fail at once a tenth is asked again, and three besides."""
-    asked: list[None] = []
-    have_all_begun = anyio.Event()
-
-    async def down(_: Call) -> Reply:
-        asked.append(None)
-        if len(asked) == 1000:
-            have_all_begun.set()
-        await have_all_begun.wait()
-        raise refused(503)
-
-    async def one() -> None:
-        io = AsyncIO(Background())
-        with contextlib.suppress(openai.InternalServerError):
-            await answering(make_call(io=io, max_retries=2, upstream=target()))
-
-    answering = chain(down, policy, chance=0.0)
-    async with anyio.create_task_group() as group:
-        for _ in range(1000):
-            group.start_soon(one)
-
-    assert attempts == len(asked)
-
-
-def test_threads_share_a_budget() -> None:
-    """Threads whose calls fail all the time get a tenth more attempts, and three, whoever comes first."""
-    asked: list[None] = []
-    start = threading.Barrier(8)
-
-    async def down(_: Call) -> Reply:
-        asked.append(None)
-        raise refused(503)
-
-    def work() -> None:
-        start.wait()
-        for _ in range(25):
-            with contextlib.suppress(openai.InternalServerError):
-                finish(answering(make_call(max_retries=2, upstream=target())))
-
-    answering = chain(down, chance=0.0)
-    with ThreadPoolExecutor(8) as pool:
-        for done in [pool.submit(work) for _ in range(8)]:
-            done.result()
-
-    assert 200 + 20 + 3 == len(asked)
 
 
 def test_two_stages_in_one_chain() -> None:

@@ -174,7 +174,10 @@ def rig(request: pytest.FixtureRequest) -> Iterator[Rig]:
     """Keep one client per colour for all examples."""
     driver, transport = Driver(request.param), Transport()
     http_client = (httpx2.AsyncClient if driver.is_async else httpx2.Client)(transport=transport)
-    client = driver.client(base_url="http://127.0.0.1:9", http_client=http_client, plain="stream", max_retries=0)
+    # One client for hundreds of answers that are bad on purpose: no breaker may learn from them.
+    client = driver.client(
+        base_url="http://127.0.0.1:9", http_client=http_client, plain="stream", max_retries=0, breaker=None
+    )
     try:
         yield Rig(driver, client, transport)
     finally:

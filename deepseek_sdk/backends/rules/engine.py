@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk._wire import stub_request
 from deepseek_sdk.backends.generator import reply_from
-from deepseek_sdk.backends.rules.asked import chunks_of, fitted, is_chinese, question_of
-from deepseek_sdk.backends.rules.files import Book
+from deepseek_sdk.backends.rules.files import RuleSet, parse_rules
 from deepseek_sdk.backends.rules.matching import Matcher
-from deepseek_sdk.backends.rules.rule import Rule
+from deepseek_sdk.backends.rules.request import choice_count, is_chinese, question_of
+from deepseek_sdk.backends.rules.response import chunks_of, formatted
+from deepseek_sdk.backends.rules.rule import Rule, pattern_problems
 from deepseek_sdk.backends.rules.template import Template, default_problem, moment
-from deepseek_sdk.backends.rules.text import Folder
+from deepseek_sdk.backends.rules.text import Normalizer, shown
 from deepseek_sdk.backends.rules.watch import WatchedFile
 from deepseek_sdk.errors import ConfigurationError, NoRuleError, RuleFileError
 
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Iterable, Mapping
 
     from deepseek_sdk._call import Call
+    from deepseek_sdk._io import IO
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.backends.rules.matching import Match
 
@@ -84,15 +86,14 @@ class RuleEngine:
         name: str = "rules",
         model: str = "rule-engine",
         case_sensitive: bool = False,
-        _file: WatchedFile | None = None,
     ) -> None:
         _check_texts(name=name, model=model)
         self.name = name
         self._model = model
         self._default = _checked_default(default)
-        self._fold = Folder(case_sensitive=case_sensitive)
-        self._file = _file
-        self._ready = self._made_ready(Book(_checked(rules)) if _file is None else _file.read())
+        self._normalize = Normalizer(case_sensitive=case_sensitive)
+        self._file: WatchedFile | None = None
+        self._ready = self._prepared(RuleSet(_checked(rules, self._normalize)))
 
     @classmethod
     def from_file(
@@ -123,8 +124,11 @@ class RuleEngine:
         Raises:
             RuleFileError: The file cannot be used; all that is wrong is listed, with lines.
         """
-        file = WatchedFile(path, is_watched=reload)
-        return cls(default=default, name=name, model=model, case_sensitive=case_sensitive, _file=file)
+        self = cls(default=default, name=name, model=model, case_sensitive=case_sensitive)
+        parse = partial(parse_rules, normalize=self._normalize)
+        self._file = WatchedFile(path, parse, is_watched=reload)
+        self._file.load(self._install)
+        return self
 
     async def __call__(self, call: Call) -> Reply:
         """
@@ -138,13 +142,15 @@ class RuleEngine:
 
         Raises:
             NoRuleError: No rule matches, and there is no default reply.
+            InvalidRequestError: *n* is no number of choices.
         """
+        choice_count(call.body)
         if self._file is not None and self._file.is_due(call.io.now()):
-            await call.io.offload(self._keep_up, self._file, call.io.now())
+            await self._refresh(self._file, call.io)
         text = question_of(call.body)
         is_long = len(text) > _LONG
         work = partial(self.answer, text, model=call.model)
-        content = fitted(call.body, await call.io.offload(work) if is_long else work())
+        content = formatted(call.body, await call.io.offload(work) if is_long else work())
         return reply_from(call, partial(self._chunks, content), route=self.name)
 
     def match(self, text: str) -> Match | None:
@@ -157,7 +163,7 @@ class RuleEngine:
         Returns:
             The rule and how it matched, or None where none does.
         """
-        return self._ready.matcher.match(self._fold.question(text))
+        return self._ready.matcher.match(self._normalize.question(text))
 
     def answer(self, text: str, *, model: str = "", now: datetime | None = None) -> str:
         """
@@ -175,37 +181,39 @@ class RuleEngine:
             NoRuleError: No rule matches, and there is no default reply.
         """
         ready = self._ready
-        match = ready.matcher.match(self._fold.question(text))
+        match = ready.matcher.match(self._normalize.question(text))
         shown = moment(datetime.now().astimezone() if now is None else now)
         values = {"question": text, "model": model, **shown}
         reply = "" if match is None else ready.replies[match.rule].fill({**match.groups, "0": match.text, **values})
         # A reply of nothing but places may come out blank.
-        return reply if reply.strip() else _excuse(ready.default, values)
+        return reply if reply.strip() else _fallback_reply(ready.default, values)
 
     async def _chunks(self, content: str, call: Call) -> AsyncGenerator[dict[str, Any], None]:
         for chunk in chunks_of(call.path, call.body, content, model=self._model, is_stream=call.is_stream):
             yield chunk
 
-    def _keep_up(self, file: WatchedFile, now: float) -> None:
-        """Take over what the file says now."""
+    async def _refresh(self, file: WatchedFile, io: IO) -> None:
+        """Take over what the file says now. Whatever goes wrong, the call that came by has no part in it."""
         try:
-            file.look(now, self._take_over)
+            await io.offload(file.refresh, io.now(), self._install)
         except RuleFileError as error:
             _log.warning("the rules stay as they were, for their file cannot be used any more:\n%s", error)
+        except Exception:  # noqa: BLE001  the last resort does not fail for a file that it can do without
+            _log.warning("the rules stay as they were, for their file cannot be looked at", exc_info=True)
 
-    def _take_over(self, book: Book) -> None:
-        self._ready = self._made_ready(book)
+    def _install(self, rule_set: RuleSet) -> None:
+        self._ready = self._prepared(rule_set)
 
-    def _made_ready(self, book: Book) -> _Ready:
-        default = self._default if book.default is UNSET else book.default
+    def _prepared(self, rule_set: RuleSet) -> _Ready:
+        default = self._default if rule_set.default is UNSET else rule_set.default
         return _Ready(
-            matcher=Matcher(book.rules, self._fold),
-            replies={rule: Template(rule.reply) for rule in book.rules},
+            matcher=Matcher(rule_set.rules, self._normalize),
+            replies={rule: Template(rule.reply) for rule in rule_set.rules},
             default=Template(default) if isinstance(default, str) else default,
         )
 
 
-def _excuse(default: Template | Unset | None, values: dict[str, str]) -> str:
+def _fallback_reply(default: Template | Unset | None, values: dict[str, str]) -> str:
     if default is None:
         raise NoRuleError(request=stub_request("http://backend.invalid"))
     if isinstance(default, Template) and (reply := default.fill(values)).strip():
@@ -213,11 +221,16 @@ def _excuse(default: Template | Unset | None, values: dict[str, str]) -> str:
     return _UNAVAILABLE_IN_CHINESE if is_chinese(values["question"]) else _UNAVAILABLE
 
 
-def _checked(rules: Iterable[Rule]) -> tuple[Rule, ...]:
+def _checked(rules: Iterable[Rule], normalize: Normalizer) -> tuple[Rule, ...]:
     checked = tuple(rules)
+    problems: list[str] = []
     for rule in checked:
         if not isinstance(rule, Rule):
-            raise ConfigurationError(f"rules must be a list of Rule, not of {rule!r}")
+            raise ConfigurationError(f"rules must be a list of Rule, not of {shown(rule)}")
+        label = shown(rule.name or rule.reply)
+        problems += [f"rule {label}: {problem.text}" for problem in pattern_problems(rule.patterns, normalize)]
+    if problems:
+        raise ConfigurationError("\n".join(problems))
     return checked
 
 
@@ -230,4 +243,4 @@ def _checked_default(default: str | Unset | None) -> str | Unset | None:
 def _check_texts(**given: object) -> None:
     for name, value in given.items():
         if not isinstance(value, str) or not value:
-            raise ConfigurationError(f"{name} must be text, not {value!r}")
+            raise ConfigurationError(f"{name} must be text, not {shown(value)}")

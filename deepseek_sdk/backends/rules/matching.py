@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from deepseek_sdk.backends.rules.text import is_bordered, trimmed
+from deepseek_sdk.backends.rules.patterns import compiled
+from deepseek_sdk.backends.rules.text import is_whole_word, trimmed
 from deepseek_sdk.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    import re
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from deepseek_sdk.backends.rules.rule import Rule
-    from deepseek_sdk.backends.rules.text import Folder, Question
+    from deepseek_sdk.backends.rules.text import Normalizer, Question
 
 __all__ = ["Match", "Matcher"]
 
@@ -46,7 +47,7 @@ class Match:
 
 
 class _Found(NamedTuple):
-    """A rule that matches: its rank, the parts of the folded question, and the pattern's match, if it was one."""
+    """A rule that matches: its rank, the parts of the normal question, and the pattern's match, if it was one."""
 
     rank: Rank
     spans: Sequence[tuple[int, int]]
@@ -69,19 +70,20 @@ class Matcher:
 
     Args:
         rules: The rules, in order.
-        fold: Brings text into the form in which it is compared.
+        normalize: Brings text into the form in which it is compared.
 
     Raises:
+        ValueError: A pattern cannot be used on normal text.
         MissingExtraError: The search for many words at once is not installed.
     """
 
-    def __init__(self, rules: Sequence[Rule], fold: Folder) -> None:
+    def __init__(self, rules: Sequence[Rule], normalize: Normalizer) -> None:
         self._rules = tuple(rules)
-        self._phrases = _phrases(rules, fold)
-        self._groups = _groups(rules, fold)
+        self._phrases = _phrases(rules, normalize)
+        self._groups = _groups(rules, normalize)
         self._words = list(dict.fromkeys(word for groups in self._groups.values() for g in groups for word in g.words))
         self._search = _automaton(self._words)
-        self._patterns = sorted(_patterns(rules, fold), key=lambda item: item[0])
+        self._patterns = sorted(_patterns(rules, normalize), key=lambda item: item[0])
 
     def match(self, question: Question) -> Match | None:
         """
@@ -93,9 +95,9 @@ class Matcher:
         Returns:
             The rule, and how it matched; None where none does.
         """
-        if not question.folded:
+        if not question.normal:
             return None
-        found = self._by_pattern(question.folded, self._by_words(question.folded))
+        found = self._by_pattern(question.normal, self._by_words(question.normal))
         return None if found is None else self._explained(question, found)
 
     def _by_words(self, text: str) -> _Found | None:
@@ -112,7 +114,7 @@ class Matcher:
         """Find where each keyword occurs first."""
         spans: Spans = {}
         for index, start, end in self._search.find_matches_as_indexes(text, overlapping=True):
-            if self._words[index] not in spans and is_bordered(text, start, end):
+            if self._words[index] not in spans and is_whole_word(text, start, end):
                 spans[self._words[index]] = (start, end)
         return spans
 
@@ -141,24 +143,24 @@ def _quoted(question: Question, found: re.Match[str]) -> dict[str, str]:
     return {name: question.quote(*found.span(name)) for name in taken}
 
 
-def _phrases(rules: Iterable[Rule], fold: Folder) -> Mapping[str, Rank]:
+def _phrases(rules: Iterable[Rule], normalize: Normalizer) -> Mapping[str, Rank]:
     ranks: dict[str, Rank] = {}
     for index, rule in enumerate(rules):
         for phrase in rule.phrases:
-            text = trimmed(fold(phrase))
+            text = trimmed(normalize(phrase))
             rank = (-rule.priority, _PHRASE, -len(text), index)
             ranks[text] = min(ranks.get(text, rank), rank)
     return ranks
 
 
-def _groups(rules: Iterable[Rule], fold: Folder) -> Mapping[str, Sequence[_Group]]:
+def _groups(rules: Iterable[Rule], normalize: Normalizer) -> Mapping[str, Sequence[_Group]]:
     """Arrange groups of keywords by one word of each, the one that the fewest groups have."""
     best: dict[tuple[str, ...], _Group] = {}
     for index, rule in enumerate(rules):
         for words in rule.keywords:
-            folded = tuple(dict.fromkeys(map(fold, words)))
-            group = _Group((-rule.priority, _KEYWORD, -sum(map(len, folded)), index), folded)
-            best[folded] = min(best.get(folded, group), group)
+            normal = tuple(dict.fromkeys(map(normalize, words)))
+            group = _Group((-rule.priority, _KEYWORD, -sum(map(len, normal)), index), normal)
+            best[normal] = min(best.get(normal, group), group)
     uses = Counter(word for group in best.values() for word in group.words)
     arranged: dict[str, list[_Group]] = {}
     for group in best.values():
@@ -166,10 +168,10 @@ def _groups(rules: Iterable[Rule], fold: Folder) -> Mapping[str, Sequence[_Group
     return arranged
 
 
-def _patterns(rules: Iterable[Rule], fold: Folder) -> Iterator[tuple[Rank, re.Pattern[str]]]:
+def _patterns(rules: Iterable[Rule], normalize: Normalizer) -> Iterator[tuple[Rank, re.Pattern[str]]]:
     for index, rule in enumerate(rules):
         for pattern in rule.patterns:
-            yield (-rule.priority, _PATTERN, 0, index), re.compile(fold.pattern(pattern), fold.flags)
+            yield (-rule.priority, _PATTERN, 0, index), compiled(pattern, normalize)
 
 
 def _automaton(words: Sequence[str]) -> Any:

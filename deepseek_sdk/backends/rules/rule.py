@@ -6,14 +6,17 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from deepseek_sdk.backends.rules.patterns import problem_in_pattern
 from deepseek_sdk.backends.rules.template import RESERVED, Template
-from deepseek_sdk.backends.rules.text import is_blank
+from deepseek_sdk.backends.rules.text import is_blank, shown
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["FIELDS", "Problem", "Rule", "problems_of", "unknown_key"]
+    from deepseek_sdk.backends.rules.text import Normalizer
+
+__all__ = ["FIELDS", "Problem", "Rule", "pattern_problems", "problems_of", "unknown_key"]
 
 FIELDS = ("reply", "phrases", "keywords", "patterns", "priority", "name")
 _WAYS = ("phrases", "keywords", "patterns")
@@ -78,7 +81,7 @@ class Rule:
     ) -> None:
         given = dict(zip(FIELDS, (reply, phrases, keywords, patterns, priority, name), strict=True))
         if problems := [problem.text for problem in problems_of(given)]:
-            raise ConfigurationError(f"rule {name or reply!r}: {'; '.join(problems)}")
+            raise ConfigurationError(f"rule {shown(name or reply)}: {'; '.join(problems)}")
         ways = {"phrases": _listed(phrases), "patterns": _listed(patterns)}
         groups = tuple(_listed(group) for group in _listed(keywords))
         for field, value in {**given, **ways, "keywords": groups}.items():
@@ -101,11 +104,29 @@ def problems_of(given: Mapping[str, object]) -> Iterator[Problem]:
         yield from _way_problems(way, given.get(way, ()))
     priority, name = given.get("priority", 0), given.get("name")
     if not isinstance(priority, int) or isinstance(priority, bool):
-        yield Problem(("priority",), f"priority must be a whole number, not {priority!r}")
+        yield Problem(("priority",), f"priority must be a whole number, not {shown(priority)}")
     if name is not None and not _is_text(name):
-        yield Problem(("name",), f"name must be text, not {name!r}")
+        yield Problem(("name",), f"name must be text, not {shown(name)}")
     if not any(given.get(way) for way in _WAYS):
         yield Problem((), "it can never match: give it phrases, keywords or patterns")
+
+
+def pattern_problems(patterns: object, normalize: Normalizer) -> Iterator[Problem]:
+    """
+    Find what keeps patterns from being used on normal text. That takes the tables of an engine, which a rule has not.
+
+    Args:
+        patterns: The patterns of a rule; those that are no regular expressions have been told.
+        normalize: Brings text into the form in which it is compared.
+
+    Yields:
+        What is wrong.
+    """
+    for index, pattern in enumerate(_listed(patterns)):
+        if not _is_text(pattern) or not isinstance(_compiled(pattern), re.Pattern):
+            continue
+        if (problem := problem_in_pattern(pattern, normalize)) is not None:
+            yield Problem(("patterns", index), f"patterns[{index}] {problem}")
 
 
 def unknown_key(name: str, known: Sequence[str]) -> str:
@@ -129,7 +150,9 @@ def unknown_key(name: str, known: Sequence[str]) -> str:
 def _reply_problems(given: Mapping[str, object]) -> Iterator[Problem]:
     reply = given.get("reply")
     if not isinstance(reply, str) or is_blank(reply):
-        yield Problem(("reply",), "there is no reply" if reply in (None, "") else f"reply must be text, not {reply!r}")
+        yield Problem(
+            ("reply",), "there is no reply" if reply in (None, "") else f"reply must be text, not {shown(reply)}"
+        )
         return
     groups = _groups(given.get("patterns", ()))
     try:
@@ -153,7 +176,7 @@ def _groups(patterns: object) -> list[str]:
 
 def _way_problems(way: str, given: object) -> Iterator[Problem]:
     if not isinstance(given, str | list | tuple):
-        yield Problem((way,), f"{way} must be a list of texts, not {given!r}")
+        yield Problem((way,), f"{way} must be a list of texts, not {shown(given)}")
         return
     for index, item in enumerate(_listed(given)):
         is_group = way == "keywords" and isinstance(item, list | tuple)
@@ -171,7 +194,7 @@ def _spelled(path: tuple[str | int, ...]) -> str:
 
 def _text_problem(way: str, text: object) -> str | None:
     if not _is_text(text):
-        return "is empty" if isinstance(text, str) else f"must be text, not {text!r}"
+        return "is empty" if isinstance(text, str) else f"must be text, not {shown(text)}"
     if way != "patterns":
         return None
     compiled = _compiled(text)

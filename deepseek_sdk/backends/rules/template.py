@@ -6,7 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from deepseek_sdk.backends.rules.text import is_blank, without_surrogates
+from deepseek_sdk.backends.rules.text import is_blank, shown, without_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -48,7 +48,8 @@ class Template:
 
     def __init__(self, source: str) -> None:
         self.is_json = holds_object(source)
-        self._parts = tuple(_json_parts(source) if self.is_json else _parts(source))
+        text = without_surrogates(source)
+        self._parts = tuple(_json_parts(text) if self.is_json else _parts(text))
         self.names = frozenset(part.name for part in self._parts if part.name is not None)
 
     def fill(self, values: Mapping[str, str]) -> str:
@@ -95,7 +96,7 @@ def default_problem(default: object) -> str | None:
         What is wrong, or None.
     """
     if not isinstance(default, str) or is_blank(default):
-        return f"default must be text, not {default!r}"
+        return f"default must be text, not {shown(default)}"
     try:
         unknown = sorted(Template(default).names.difference(RESERVED))
     except ValueError as error:

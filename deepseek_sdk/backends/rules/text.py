@@ -11,7 +11,7 @@ from deepseek_sdk.errors import MissingExtraError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["Folder", "Question", "is_blank", "is_bordered", "trimmed", "without_surrogates"]
+__all__ = ["Normalizer", "Question", "is_blank", "is_whole_word", "shown", "trimmed", "without_surrogates"]
 
 # Where Chinese characters stand in Unicode; those for compatibility are gone after NFKC.
 _HAN = ((0x3400, 0x4DC0), (0x4E00, 0xA000), (0x20000, 0x2FA20), (0x30000, 0x323B0))
@@ -29,24 +29,19 @@ _AROUND = " .,;:!?~。、·\"'“”\u2018\u2019「」『』《》〈〉【】()
 _UNSPACED = (("\u0e00", "\u109f"), ("\u1100", "\u11ff"), ("\u1780", "\u17ff"))
 _CJK = "\u2e80"
 
-# Folding changes a text once, as a rule; a few characters need a second round, none a fourth.
+# Normalising changes a text once, as a rule; a few characters need a second round, none a fourth.
 _ROUNDS = 4
 
-# An escape, the name of a group, a class of characters, or a character that NFKC or the table may change.
-_IN_PATTERN = (
-    r"\\(?P<escaped>.)|\(\?P<[^>]*>|\(\?P=[^)]*\)|\(\?\([^)]*\)"
-    r"|(?P<klass>\[\^?\]?(?:\\.|[^\]\\])*\])|(?P<plain>[^\x00-\x7f])"
-)
-# The same in a class, where the ends of a range must stay what they are.
-_IN_CLASS = r"(?:\\.|[^\\])-(?:\\.|[^\\\]])|\\(?P<escaped>.)|(?P<plain>[^\x00-\x7f])"
+# How much of a value a message shows.
+_LONGEST_SHOWN = 100
 
 
-class Folder:
+class Normalizer:
     """
-    Brings text into the form in which it is compared.
+    Brings text into the form in which it is compared: its normal form.
 
-    NFKC, then lower case, then simplified Chinese; a run of blanks is one blank. What is folded stays as it is when it
-    is folded again.
+    NFKC, then lower case, then simplified Chinese; a run of blanks is one blank. What is normal stays as it is when it
+    is normalised again.
 
     Args:
         case_sensitive: Upper and lower case differ.
@@ -61,7 +56,7 @@ class Folder:
 
     def __call__(self, text: str) -> str:
         """
-        Fold a text.
+        Normalise a text.
 
         Args:
             text: Any.
@@ -69,19 +64,25 @@ class Folder:
         Returns:
             The form in which it is compared.
         """
-        return " ".join(self._settled(without_surrogates(text)).split())
+        return " ".join(self.characters(without_surrogates(text)).split())
 
-    def pattern(self, source: str) -> str:
+    def characters(self, text: str) -> str:
         """
-        Fold the characters that a regular expression names, so that they are those of folded text.
+        Normalise the characters of a text, and leave its blanks.
 
         Args:
-            source: The expression; ranges and names of groups in it stay as they are.
+            text: Any that can be encoded.
 
         Returns:
-            An expression for folded text.
+            Their common forms, which may be more characters or fewer.
         """
-        return re.sub(_IN_PATTERN, self._token, source, flags=re.DOTALL)
+        if text.isascii():
+            return text if self._keeps_case else text.lower()
+        for _ in range(_ROUNDS):
+            before, text = text, self._once(text)
+            if before == text:
+                break
+        return text
 
     @property
     def flags(self) -> re.RegexFlag:
@@ -90,7 +91,7 @@ class Folder:
 
     def question(self, text: str) -> Question:
         """
-        Fold a text that parts will be quoted of.
+        Normalise a text that parts will be quoted of.
 
         Args:
             text: Any.
@@ -102,43 +103,23 @@ class Folder:
 
     def clusters(self, text: str) -> Iterator[tuple[str, int, int]]:
         """
-        Fold a text piece by piece.
+        Normalise a text piece by piece.
 
         Args:
             text: Any.
 
         Yields:
-            Each character of the folded text, blanks not yet reduced, with start and end of what it was made of.
+            Each character of the normal text, blanks not yet reduced, with start and end of what it was made of.
         """
         start = 0
         for end in range(1, len(text) + 1):
             if end == len(text) or not unicodedata.combining(text[end]):
-                yield from ((char, start, end) for char in self._settled(text[start:end]))
+                yield from ((char, start, end) for char in self.characters(text[start:end]))
                 start = end
-
-    def _settled(self, text: str) -> str:
-        if text.isascii():
-            return text if self._keeps_case else text.lower()
-        for _ in range(_ROUNDS):
-            before, text = text, self._once(text)
-            if before == text:
-                break
-        return text
 
     def _once(self, text: str) -> str:
         text = unicodedata.normalize("NFKC", text)
         return (text if self._keeps_case else text.casefold()).translate(self._table)
-
-    def _token(self, token: re.Match[str]) -> str:
-        parts = token.groupdict()
-        if parts.get("klass"):
-            return re.sub(_IN_CLASS, self._token, token[0], flags=re.DOTALL)
-        char = parts["escaped"] or parts["plain"]
-        if char is None or char.isascii():
-            return token[0]
-        folded = self._settled(char)
-        # Where one character becomes several, or none, it cannot take its place in a class.
-        return re.escape(folded) if len(folded) == 1 else token[0]
 
 
 class Question:
@@ -147,20 +128,20 @@ class Question:
 
     Attributes:
         text: As it was written, but for what cannot be encoded.
-        folded: As it is compared.
+        normal: As it is compared.
     """
 
-    __slots__ = ("_folder", "_places", "folded", "text")
+    __slots__ = ("_normalize", "_sources", "normal", "text")
 
-    def __init__(self, text: str, folded: str, folder: Folder) -> None:
+    def __init__(self, text: str, normal: str, normalize: Normalizer) -> None:
         self.text = text
-        self.folded = folded
-        self._folder = folder
-        self._places: list[tuple[int, int]] | None = None
+        self.normal = normal
+        self._normalize = normalize
+        self._sources: list[tuple[int, int]] | None = None
 
     def quote(self, start: int, end: int) -> str:
         """
-        Find what a part of the folded text was before.
+        Find what a part of the normal text was before.
 
         Args:
             start: Where it begins.
@@ -169,27 +150,27 @@ class Question:
         Returns:
             The part as it was written; as it is compared where that cannot be told.
         """
-        folded = self.folded[start:end]
+        normal = self.normal[start:end]
         # As a rule nothing has moved, and finding out about every character would take longer than all the rest.
-        if not folded or self._folder(self.text[start:end]) == folded:
-            return self.text[start:end] if folded else ""
-        if self._places is None:
-            self._places = self._find_places()
-        if not self._places:
-            return folded
-        return self.text[self._places[start][0] : self._places[end - 1][1]]
+        if not normal or self._normalize(self.text[start:end]) == normal:
+            return self.text[start:end] if normal else ""
+        if self._sources is None:
+            self._sources = self._find_sources()
+        if not self._sources:
+            return normal
+        return self.text[self._sources[start][0] : self._sources[end - 1][1]]
 
-    def _find_places(self) -> list[tuple[int, int]]:
-        """Tell for each folded character what it was made of; nothing where characters have grown together."""
-        chars, places = [""], [(0, 0)]
-        for char, start, end in self._folder.clusters(self.text):
+    def _find_sources(self) -> list[tuple[int, int]]:
+        """Tell for each normal character what it was made of; nothing where characters have grown together."""
+        chars, sources = [""], [(0, 0)]
+        for char, start, end in self._normalize.clusters(self.text):
             if char.isspace() and chars[-1] in {"", " "}:
                 continue
             chars.append(" " if char.isspace() else char)
-            places.append((start, end))
+            sources.append((start, end))
         if chars[-1] == " ":
             chars.pop()
-        return places[1:] if "".join(chars) == self.folded else []
+        return sources[1:] if "".join(chars) == self.normal else []
 
 
 def _simplified() -> Mapping[int, str]:
@@ -221,6 +202,23 @@ def without_surrogates(text: str) -> str:
     return text
 
 
+def shown(value: object) -> str:
+    """
+    Write a value for a message.
+
+    Args:
+        value: Any that a file of rules can hold.
+
+    Returns:
+        What it looks like, cut where it is long; its type where it cannot be written.
+    """
+    try:
+        text = repr(value)
+    except (RecursionError, ValueError):  # nested too deeply, or a number of too many digits
+        return f"this {type(value).__name__}"
+    return text if len(text) <= _LONGEST_SHOWN else f"{text[:_LONGEST_SHOWN]}..."
+
+
 def is_blank(text: str) -> bool:
     """
     Tell whether nothing of a text can be seen.
@@ -234,20 +232,20 @@ def is_blank(text: str) -> bool:
     return not text.translate(_INVISIBLE).split()
 
 
-def trimmed(folded: str) -> str:
+def trimmed(normal: str) -> str:
     """
     Take off what stands around a sentence.
 
     Args:
-        folded: A folded text.
+        normal: A normal text.
 
     Returns:
         It without the punctuation at both ends, or as it is where it is nothing else.
     """
-    return folded.strip(_AROUND) or folded
+    return normal.strip(_AROUND) or normal
 
 
-def is_bordered(text: str, start: int, end: int) -> bool:
+def is_whole_word(text: str, start: int, end: int) -> bool:
     """
     Tell whether a part of a text is whole words, where words have borders.
 

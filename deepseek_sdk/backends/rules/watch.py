@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import threading
 from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from deepseek_sdk._process import PerProcess
-from deepseek_sdk.backends.rules.files import parse_rules
 from deepseek_sdk.errors import RuleFileError
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable
 
-    from deepseek_sdk.backends.rules.files import Book
+    from deepseek_sdk.backends.rules.files import RuleSet
 
 __all__ = ["WatchedFile"]
 
@@ -29,15 +27,19 @@ class WatchedFile:
 
     Args:
         path: Where it is.
+        parse: Reads its content, given that and what messages call the file.
         is_watched: It is read again at all.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, is_watched: bool = True) -> None:
+    def __init__(
+        self, path: str | os.PathLike[str], parse: Callable[[bytes, str], RuleSet], *, is_watched: bool = True
+    ) -> None:
         self._path = Path(path)
+        self._parse = parse
         self._seen: tuple[int, int, int] | None = None
         self._next_look = -inf if is_watched else inf
-        # A lock that a thread of the parent held when it forked would never be free in the child.
-        self._turn = PerProcess(threading.Lock)
+        # Who wants to look, in order; the first may. No lock: one that an interrupt or a fork leaves taken stays so.
+        self._claims: PerProcess[dict[object, None]] = PerProcess(dict)
 
     def is_due(self, now: float) -> bool:
         """
@@ -51,50 +53,60 @@ class WatchedFile:
         """
         return now >= self._next_look
 
-    def look(self, now: float, take: Callable[[Book], None]) -> None:
+    def refresh(self, now: float, install: Callable[[RuleSet], None]) -> None:
         """
         Read the file if it has changed and nobody else is doing that.
 
         Args:
             now: The instant, in seconds of a monotonic clock.
-            take: Takes what it says now over; called before anybody else may look.
+            install: Takes what it says now over; called before anybody else may look.
 
         Raises:
             RuleFileError: It has changed, and cannot be used; it is not read again before the next change.
         """
-        turn = self._turn.get()
-        if not turn.acquire(blocking=False):
-            return
+        claims, claim = self._claims.get(), object()
         try:
-            if self.is_due(now):
+            claims[claim] = None
+            # Of a copy: others may come and go.
+            first, *_ = list(claims)
+            if first is claim and self.is_due(now):
                 self._next_look = now + _PAUSE_S
                 if _stamp(self._path) != self._seen:
-                    take(self.read())
+                    self.load(install)
         finally:
-            turn.release()
+            claims.pop(claim, None)
 
-    def read(self) -> Book:
+    def load(self, install: Callable[[RuleSet], None]) -> None:
         """
         Read the file, changed or not.
 
-        Returns:
-            What it says.
+        Args:
+            install: Takes what it says over.
 
         Raises:
             RuleFileError: It cannot be used.
         """
         # Before the content: what is written in between is a change.
-        self._seen = _stamp(self._path)
+        stamp = _stamp(self._path)
         try:
-            data = self._path.read_bytes()
-        except OSError as error:
-            raise RuleFileError([f"{self._path}: the file cannot be read: {error.strerror or error}"]) from error
-        return parse_rules(data, str(self._path))
+            install(self._parse(self._content(), str(self._path)))
+        except Exception:
+            self._seen = stamp
+            raise
+        # An interrupt leaves the file unseen.
+        self._seen = stamp
+
+    def _content(self) -> bytes:
+        try:
+            return self._path.read_bytes()
+        except (OSError, ValueError) as error:  # what is no path at all is a ValueError
+            why = getattr(error, "strerror", None) or error
+            raise RuleFileError([f"{self._path}: the file cannot be read: {why}"]) from error
 
 
 def _stamp(path: Path) -> tuple[int, int, int] | None:
     try:
         status = path.stat()
-    except OSError:
+    except (OSError, ValueError):
         return None
     return status.st_mtime_ns, status.st_size, status.st_ino

@@ -14,7 +14,7 @@ import pytest
 
 from deepseek_sdk import report
 from deepseek_sdk.backends.rules import Rule, RuleEngine
-from deepseek_sdk.errors import ConfigurationError, DeepSeekError, NoRuleError
+from deepseek_sdk.errors import ConfigurationError, DeepSeekError, InvalidRequestError, NoRuleError
 from tests.backends.rules.conftest import wide
 
 if TYPE_CHECKING:
@@ -180,6 +180,71 @@ def test_case_can_matter() -> None:
     engine = RuleEngine([Rule("k", keywords="US"), Rule("p", patterns="It")], default="d", case_sensitive=True)
 
     assert ["k", "d", "p", "d"] == [engine.answer(text) for text in ("the US", "with us", "It is", "it is")]
+
+
+@pytest.mark.parametrize("wanted", [0, -1, 129, 10**5, True, "2", 1.5])
+def test_numbers_of_choices(driver: Driver, wanted: Any) -> None:
+    """A number of choices that nobody can give is refused by name, before anything is answered."""
+    client = client_of(driver)
+
+    assert 128 == len(driver.create(client, "refund", n=128).choices)
+    for is_stream in (False, True):
+        with pytest.raises(InvalidRequestError, match=rf"n must be a whole number.*, not {wanted!r}") as caught:
+            driver.create(client, "refund", n=wanted, stream=is_stream)
+        assert "n" == caught.value.param
+
+
+@pytest.mark.parametrize("path", ["chat", "text"])
+@pytest.mark.parametrize(
+    ("options", "count"), [({}, 0), ({"include_usage": False}, 0), ({"include_usage": True}, 1), (None, 0)]
+)
+def test_usage_of_streams(driver: Driver, path: str, options: dict[str, bool] | None, count: int) -> None:
+    """A stream has one chunk of usage, its last and all zeros, where it is asked for, and none otherwise."""
+    client = client_of(driver)
+    asked: dict[str, Any] = {} if options is None else {"stream_options": options}
+    if path == "chat":
+        stream = driver.create(client, "refund", stream=True, n=2, **asked)
+    else:
+        stream = driver.call(client.completions.create, model="m", prompt="refund", stream=True, **asked)
+    chunks = list(driver.iterate(stream))
+    usages = [chunk.usage for chunk in chunks if chunk.usage is not None]
+
+    assert [0] * count == [usage.total_tokens + usage.prompt_cache_hit_tokens for usage in usages]
+    assert bool(count) == (chunks[-1].usage is not None)
+    assert [bool(chunk.choices) for chunk in chunks] == [True] * (len(chunks) - count) + [False] * count
+
+
+@pytest.mark.parametrize("surface", ["create", "parse", "text"])
+def test_usage_of_plain_answers(driver: Driver, surface: str) -> None:
+    """A plain answer has a usage of zeros."""
+    client = client_of(driver)
+    if surface == "text":
+        answer = driver.call(client.completions.create, model="m", prompt="refund")
+    else:
+        method = getattr(client.chat.completions, surface)
+        answer = driver.call(method, model="m", messages=[{"role": "user", "content": "refund"}])
+    counts = answer.usage.model_dump(exclude_none=True)
+
+    assert {"reasoning_tokens": 0} == counts.pop("completion_tokens_details")
+    assert {0} == set(counts.values())
+
+
+def test_odd_replies(driver: Driver) -> None:
+    """Halves of surrogate pairs in a reply, as JSON may hold them, do not keep it from being sent."""
+    answer = driver.create(client_of(driver, RuleEngine([Rule("Hi \ud83d!", phrases=["hi"])], default="\udc00?")), "hi")
+
+    assert "Hi \ufffd!" == answer.choices[0].message.content
+
+
+def test_engines_share_nothing() -> None:
+    """Engines that are made of the same rules answer each for itself."""
+    rules = [Rule("hit", keywords=["US"], patterns=["^ß$"])]
+    strict = RuleEngine(rules, case_sensitive=True, default="a")
+    loose = RuleEngine(rules, default="b")
+
+    assert [["hit", "a", "a"], ["hit", "hit", "hit"]] == [
+        [engine.answer(text) for text in ("US", "us", "SS")] for engine in (strict, loose)
+    ]
 
 
 def test_long_questions(driver: Driver) -> None:

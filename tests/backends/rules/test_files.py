@@ -3,23 +3,18 @@
 from __future__ import annotations
 
 import json
-import random
 import tomllib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from deepseek_sdk._clock import UNSET
 from deepseek_sdk.backends.rules import Rule
-from deepseek_sdk.backends.rules.files import Book, parse_rules
-from deepseek_sdk.backends.rules.places import find_places
+from deepseek_sdk.backends.rules.files import RuleSet, parse_rules
+from deepseek_sdk.backends.rules.text import Normalizer
 from deepseek_sdk.errors import RuleFileError
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
+NORMALIZE = Normalizer()
 GOOD_TOML = """
 default = "Sorry."  # where none matches
 
@@ -45,7 +40,7 @@ GOOD_JSON = json.dumps({**tomllib.loads(GOOD_TOML)}, ensure_ascii=False, indent=
 @pytest.mark.parametrize("mark", ["", "\ufeff"], ids=["", "with a mark"])
 def test_both_formats(text: str, name: str, mark: str) -> None:
     """TOML and JSON say the same, with and without a byte order mark."""
-    assert Book(GOOD_RULES, "Sorry.") == parse_rules((mark + text).encode(), name)
+    assert RuleSet(GOOD_RULES, "Sorry.") == parse_rules((mark + text).encode(), name, NORMALIZE)
 
 
 @pytest.mark.parametrize(
@@ -60,13 +55,13 @@ def test_both_formats(text: str, name: str, mark: str) -> None:
 )
 def test_defaults(text: str, name: str, default: Any) -> None:
     """A default that is false, or null, means none; one that is not there leaves it open."""
-    assert Book((), default) == parse_rules(text.encode(), name)
+    assert RuleSet((), default) == parse_rules(text.encode(), name, NORMALIZE)
 
 
 def problems(text: str | bytes, name: str = "phrases.toml") -> list[str]:
     """List what is wrong with a file."""
     with pytest.raises(RuleFileError) as caught:
-        parse_rules(text.encode() if isinstance(text, str) else text, name)
+        parse_rules(text.encode() if isinstance(text, str) else text, name, NORMALIZE)
     assert "\n".join(caught.value.problems) == str(caught.value)
     return list(caught.value.problems)
 
@@ -156,6 +151,16 @@ def test_json_problems() -> None:
         ("rule = 1", "a.toml", "a.toml:1:1: unknown key 'rule' (did you mean 'rules'?)"),
         ("zzz = 1", "a.toml", "a.toml:1:1: unknown key 'zzz' (keys are default, rules)"),
         (b"# ok\n\nname = 'ab\xff'", "a.toml", "a.toml:3:11: the file is not UTF-8"),
+        ("priority = 1\ndefault = " + "9" * 5000, "a.toml", "a.toml:2:11: a number of 5000 digits is too long"),
+        ("# " + "9" * 50 + "\nx = -" + "9_9" * 3000, "a.toml", "a.toml:2:6: a number of 6000 digits is too long"),
+        ('{\n "default":' + "9" * 5000 + "}", "a.json", "a.json:2:12: a number of 5000 digits is too long"),
+        ("default = 0x" + "f" * 5000, "a.toml", "a.toml:1:1: default must be text, not this int"),
+        ("default = '" + "{" * 500 + "x", "a.toml", "a.toml:1:"),
+        (
+            "rules = '" + "x" * 500 + "'",
+            "a.toml",
+            f"a.toml:1:1: rules must be a list of tables: write [[rules]] above each, not '{'x' * 99}...",
+        ),
         ("[" * 100_000, "a.json", "a.json:1:1: the file is nested too deeply"),
         ("a = " + "[" * 100_000, "a.toml", "a.toml:1:1: the file is nested too deeply"),
     ],
@@ -165,101 +170,40 @@ def test_first_problems(text: str | bytes, name: str, expected: str) -> None:
     assert problems(text, name)[0].startswith(expected)
 
 
-TRICKY = '''\
-title = "a # b [c] \\" = 1" # comment = "x"
-"quoted key" . 'second' = [ # one
-  "]", """
-  multi ] \\""" " line""", # two
-  { a = 1, b.c = [ '}' ] }, 1979-05-27 07:32:00Z,
-]
+def test_patterns_that_cannot_be_used() -> None:
+    """A pattern that `re` accepts and normal text has no equal of is told with its place, and an invalid one once."""
+    text = "[[rules]]\nname = 'odd'\nreply = 'x'\npatterns = ['a', '(',\n '[…]', '(?<=ß|a)', '{①}']\n"
 
-[ table . "x.y" ]
-  key = \'\'\'
-[[rules]]\'\'\'
-
-[[rules]]
-deep = [[1, 2], [3]]
-[rules.inner]
-z = true
-[[rules.list]]
-[[rules.list]]
-y = -1.5e3
-[[rules]]
-'''
+    told = problems(text)
+    assert told[0].startswith("phrases.toml:4:18: rule 'odd': patterns[1] is no regular expression")
+    assert told[1].startswith("phrases.toml:5:2: rule 'odd': patterns[2] has '…' in brackets")
+    assert told[2].startswith("phrases.toml:5:9: rule 'odd': patterns[3] cannot be used on normalised text")
+    assert 3 == len(told)
 
 
-def test_places_in_toml() -> None:
-    """Keys, items, tables and tables in lists are found, whatever strings and comments hold."""
-    places = find_places(TRICKY, is_json=False)
-    expected = {
-        ("title",): (1, 1),
-        ("quoted key",): (2, 1),
-        ("quoted key", "second"): (2, 1),
-        ("quoted key", "second", 0): (3, 3),
-        ("quoted key", "second", 1): (3, 8),
-        ("quoted key", "second", 2): (5, 3),
-        ("quoted key", "second", 2, "b", "c", 0): (5, 20),
-        ("quoted key", "second", 3): (5, 29),
-        ("table", "x.y"): (8, 1),
-        ("table", "x.y", "key"): (9, 3),
-        ("rules",): (12, 1),
-        ("rules", 0): (12, 1),
-        ("rules", 0, "deep", 1, 0): (13, 18),
-        ("rules", 0, "inner"): (14, 1),
-        ("rules", 0, "inner", "z"): (15, 1),
-        ("rules", 0, "list", 1): (17, 1),
-        ("rules", 0, "list", 1, "y"): (18, 1),
-        ("rules", 1): (19, 1),
-    }
+def test_keys_that_stand_twice() -> None:
+    """A key that stands twice in JSON, where the later one would win, is told, among everything else."""
+    text = '{"rules": [{"reply": "a", "reply": "b",\n "phrases": ["x"], "zzz": 1}],\n "default": "a", "default": "b"}'
 
-    assert expected == {path: tuple(places[path]) for path in expected}
+    assert [
+        "a.json:1:27: key 'reply' is given more than once",
+        "a.json:2:20: rule 1: unknown key 'zzz' (keys are reply, phrases, keywords, patterns, priority, name)",
+        "a.json:3:18: key 'default' is given more than once",
+    ] == problems(text, "a.json")
 
 
-def paths(value: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[tuple[str | int, ...], Any]]:
-    """Walk a document."""
-    yield path, value
-    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
-    for key, item in items:
-        yield from paths(item, (*path, key))
-
-
-JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
-    max_leaves=12,
+@pytest.mark.parametrize("depth", [100, 300, 600, 900, 3000, 100_000])
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ('{{"bogus": {}}}', "a.json"),
+        ('{{"default": {}}}', "a.json"),
+        ('{{"rules": [{{"reply": {0}, "phrases": {0}, "keywords": [{0}], "name": {0}, "priority": {0}}}]}}', "a.json"),
+        ('{{"a": 1, "a": {}}}', "a.json"),
+        ("bogus = {}", "a.toml"),
+        ("default = {}", "a.toml"),
+    ],
 )
-
-
-@pytest.mark.slow
-@settings(deadline=None)
-@given(JSON, st.sampled_from([None, 0, 2]), st.booleans())
-def test_places_in_any_json(document: Any, indent: int | None, is_ascii: bool) -> None:  # noqa: FBT001
-    """In any JSON, what stands at a place is what the path leads to."""
-    text = json.dumps(document, indent=indent, ensure_ascii=is_ascii)
-    places, lines = find_places(text, is_json=True), text.split("\n")
-
-    for path, value in paths(document):
-        rest = "\n".join([lines[places[path].line - 1][places[path].column - 1 :], *lines[places[path].line :]])
-        start, end = json.JSONDecoder().raw_decode(rest)
-        is_key = bool(path) and isinstance(path[-1], str)
-        assert (path[-1] if is_key else value) == start, (path, end)
-
-
-def test_places_in_made_up_toml() -> None:
-    """In long files of rules every rule and every keyword is found on its line."""
-    chance = random.Random(7)  # noqa: S311  repeatable
-    lines: list[str] = []
-    expected: dict[tuple[str | int, ...], int] = {}
-    for number in range(200):
-        lines += ["# [[rules]]"] * chance.randint(0, 2)
-        lines.append("[[rules]]")
-        expected["rules", number] = len(lines)
-        lines += ['reply = """', "[[rules]]", '# """'] if chance.random() < 0.5 else ["reply = 'a # b'  # c"]
-        lines.append("keywords = [" + "\n".join(["'x',"] * chance.randint(1, 3)) + "]")
-        lines = "\n".join(lines).split("\n")
-        expected["rules", number, "keywords"] = max(i for i, line in enumerate(lines, 1) if line.startswith("keywords"))
-    text = "\r\n".join(lines)
-    places = find_places(text, is_json=False)
-
-    assert 200 == len(tomllib.loads(text)["rules"])
-    assert expected == {path: places[path].line for path in expected}
+def test_any_depth(text: str, name: str, depth: int) -> None:
+    """However deep a file is nested, what is wrong with it is told as with any other."""
+    assert all(problem.startswith(f"{name}:1:") for problem in problems(text.format("[" * depth + "]" * depth), name))

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 
 from deepseek_sdk.backends.rules import Rule, RuleEngine
 from deepseek_sdk.backends.rules.matching import Matcher
-from deepseek_sdk.backends.rules.text import Folder, is_bordered, trimmed
+from deepseek_sdk.backends.rules.text import Normalizer, is_whole_word, trimmed
 from deepseek_sdk.errors import MissingExtraError
 from tests.backends.rules.conftest import wide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-FOLD = Folder()
+NORMALIZE = Normalizer()
 ECHO = RuleEngine(
     [Rule("{0}{question}", patterns=[r".\W"]), Rule("{0}", keywords=["a", "的"]), Rule("{0}", phrases=["b", "是"])]
 )
@@ -29,7 +29,7 @@ HAN, LATIN = "退款订单发票物流地址会员积分优惠券密码登录注
 
 def winner(rules: Sequence[Rule], text: str) -> str | None:
     """Name the reply that a question gets."""
-    match = Matcher(rules, FOLD).match(FOLD.question(text))
+    match = Matcher(rules, NORMALIZE).match(NORMALIZE.question(text))
     return None if match is None else match.rule.reply
 
 
@@ -146,9 +146,11 @@ def plain_rank(rule: Rule, index: int, text: str) -> list[tuple[int, int, int, i
     occurring = [
         group
         for group in rule.keywords
-        if all(any(is_bordered(text, i, i + len(w)) for i in range(len(text)) if text.startswith(w, i)) for w in group)
+        if all(
+            any(is_whole_word(text, i, i + len(w)) for i in range(len(text)) if text.startswith(w, i)) for w in group
+        )
     ]
-    ranks = [(0, -len(phrase)) for phrase in rule.phrases if trimmed(FOLD(phrase)) == trimmed(text)]
+    ranks = [(0, -len(phrase)) for phrase in rule.phrases if trimmed(NORMALIZE(phrase)) == trimmed(text)]
     ranks += [(1, -sum(map(len, set(group)))) for group in occurring]
     ranks += [(2, -len(pattern)) for pattern in rule.patterns if pattern in text]
     return [(-rule.priority, *rank, index) for rank in ranks]
@@ -158,11 +160,11 @@ def plain_rank(rule: Rule, index: int, text: str) -> list[tuple[int, int, int, i
 def test_ten_thousand_rules_take_less_than_a_millisecond() -> None:
     """The answer to a question of 200 characters is found in under a millisecond, in all but unlucky runs."""
     chance = random.Random(5)  # noqa: S311  repeatable
-    matcher = Matcher([some_rule(chance, 4 * number + number % 3) for number in range(10_000)], FOLD)
+    matcher = Matcher([some_rule(chance, 4 * number + number % 3) for number in range(10_000)], NORMALIZE)
     text = "".join(some_word(chance) + chance.choice(["", " ", "的"]) for _ in range(100))[:200]
 
-    assert matcher.match(FOLD.question(text)) is not None
-    assert min(timeit.repeat(lambda: matcher.match(FOLD.question(text)), number=1, repeat=50)) < 1e-3
+    assert matcher.match(NORMALIZE.question(text)) is not None
+    assert min(timeit.repeat(lambda: matcher.match(NORMALIZE.question(text)), number=1, repeat=50)) < 1e-3
 
 
 @pytest.mark.slow
@@ -170,16 +172,16 @@ def test_ten_thousand_rules_against_a_plain_search() -> None:
     """With 10,000 rules the same one wins as when each is looked at in turn."""
     chance = random.Random(4)  # noqa: S311  repeatable
     rules = [some_rule(chance, number) for number in range(10_000)]
-    matcher = Matcher(rules, FOLD)
+    matcher = Matcher(rules, NORMALIZE)
     texts = [
         "".join(some_word(chance) + chance.choice(["", " "]) for _ in range(length)) for length in (1, 1, 4, 8, 12)
     ]
     texts += [rules[0].phrases[0], "没有 zzz"]
 
     for text in texts:
-        ranks = [rank for index, rule in enumerate(rules) for rank in plain_rank(rule, index, FOLD(text))]
+        ranks = [rank for index, rule in enumerate(rules) for rank in plain_rank(rule, index, NORMALIZE(text))]
         expected = str(min(ranks)[3]) if ranks else None
-        match = matcher.match(FOLD.question(text))
+        match = matcher.match(NORMALIZE.question(text))
         assert expected == (None if match is None else match.rule.reply), text
 
 

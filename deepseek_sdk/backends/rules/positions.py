@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import re
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["Path", "Place", "find_places"]
+__all__ = ["Layout", "Path", "Position", "find_positions"]
 
 Path: TypeAlias = "tuple[str | int, ...]"
 
@@ -16,9 +17,9 @@ _BARE = r"[\w-]+"
 _SCALAR = r"[^\s,\]}#]+(?: \d[\d:.+-]*Z?)?"
 
 
-class Place(NamedTuple):
+class Position(NamedTuple):
     """
-    A place in a text.
+    A position in a text.
 
     Attributes:
         line: Its line, counted from 1.
@@ -29,7 +30,20 @@ class Place(NamedTuple):
     column: int
 
 
-def find_places(text: str, *, is_json: bool) -> dict[Path, Place]:
+class Layout(NamedTuple):
+    """
+    Where everything stands in a document.
+
+    Attributes:
+        positions: The position of each key, table and list item, by the path to it; the path () is the beginning.
+        repeated: Keys that the same object has already, in JSON, each with where it stands again.
+    """
+
+    positions: dict[Path, Position]
+    repeated: list[tuple[Path, Position]]
+
+
+def find_positions(text: str, *, is_json: bool) -> Layout:
     """
     Find where everything stands in a document that its parser accepts.
 
@@ -38,28 +52,35 @@ def find_places(text: str, *, is_json: bool) -> dict[Path, Place]:
         is_json: It is JSON, otherwise TOML.
 
     Returns:
-        The place of each key, table and list item, by the path to it; the path () is the beginning.
+        Its layout; of a document that is nested too deeply to be walked over, as far as that went.
     """
-    scanner = _Scanner(text.replace("\r\n", "\n"))
-    if is_json:
-        scanner.value(())
-    else:
+    scanner = _Scanner(text.replace("\r\n", "\n"), is_json=is_json)
+    # It looks for the lines of problems that are told anyway: with less exact lines, where it comes to that.
+    with contextlib.suppress(RecursionError, ValueError):
         scanner.document()
-    return scanner.places
+    return Layout(scanner.positions, scanner.repeated)
 
 
 class _Scanner:
     """Walks over a document once. What TOML and JSON have in common is read by the same lines."""
 
-    def __init__(self, text: str) -> None:
-        self.places: dict[Path, Place] = {(): Place(1, 1)}
+    def __init__(self, text: str, *, is_json: bool) -> None:
+        self.positions: dict[Path, Position] = {(): Position(1, 1)}
+        self.repeated: list[tuple[Path, Position]] = []
         self._text = text
+        self._is_json = is_json
         self._at = 0
         self._line, self._line_starts_at = 1, 0
         self._counts: dict[Path, int] = {}
 
     def document(self) -> None:
-        """Read the statements of TOML."""
+        """Read it all: one value of JSON, or the statements of TOML."""
+        if self._is_json:
+            self._value(())
+        else:
+            self._statements()
+
+    def _statements(self) -> None:
         table: Path = ()
         self._skip()
         while self._at < len(self._text):
@@ -69,10 +90,9 @@ class _Scanner:
                 self._pair(table)
             self._skip()
 
-    def value(self, path: Path) -> None:
-        """Read a value."""
+    def _value(self, path: Path) -> None:
         self._skip()
-        self.places.setdefault(path, self._place())
+        self.positions.setdefault(path, self._position())
         if self._peek() == "[":
             self._array(path)
         elif self._peek() == "{":
@@ -84,16 +104,16 @@ class _Scanner:
 
     def _header(self) -> Path:
         """Read `[table]`, or `[[item of a list of tables]]`."""
-        place = self._place()
+        position = self._position()
         is_item = self._text.startswith("[[", self._at)
         self._at += 2 if is_item else 1
         path = self._resolved(self._key())
         if is_item:
             self._counts[path] = self._counts.get(path, -1) + 1
-            self.places.setdefault(path, place)
+            self.positions.setdefault(path, position)
             path = (*path, self._counts[path])
         self._at += 2 if is_item else 1
-        self.places.setdefault(path, place)
+        self.positions.setdefault(path, position)
         return path
 
     def _resolved(self, names: Path) -> Path:
@@ -105,14 +125,15 @@ class _Scanner:
                 path = (*path, self._counts[path])
         return path
 
-    def _pair(self, table: Path) -> None:
-        """Read a key and its value."""
-        place = self._place()
+    def _pair(self, table: Path) -> Path:
+        """Read a key and its value; give the key."""
+        position = self._position()
         names = self._key()
         for count in range(1, len(names) + 1):
-            self.places.setdefault(table + names[:count], place)
+            self.positions.setdefault(table + names[:count], position)
         self._at += 1
-        self.value(table + names)
+        self._value(table + names)
+        return names
 
     def _key(self) -> Path:
         """Read a key, up to what follows it."""
@@ -132,7 +153,7 @@ class _Scanner:
         self._skip()
         count = 0
         while self._peek() != "]":
-            self.value((*path, count))
+            self._value((*path, count))
             self._skip()
             count += 1
         self._at += 1
@@ -140,8 +161,13 @@ class _Scanner:
     def _table(self, path: Path) -> None:
         self._at += 1
         self._skip()
+        keys: set[Path] = set()
         while self._peek() != "}":
-            self._pair(path)
+            position = self._position()
+            key = self._pair(path)
+            if self._is_json and key in keys:
+                self.repeated.append((path + key, position))
+            keys.add(key)
             self._skip()
         self._at += 1
 
@@ -154,15 +180,15 @@ class _Scanner:
     def _take(self, pattern: str) -> str:
         found = re.compile(pattern).match(self._text, self._at)
         if found is None:
-            raise ValueError(f"nothing to read at {self._place()}")
+            raise ValueError(f"nothing to read at {self._position()}")
         if lines := found[0].count("\n"):
             self._line += lines
             self._line_starts_at = found.start() + found[0].rindex("\n") + 1
         self._at = found.end()
         return found[0]
 
-    def _place(self) -> Place:
-        return Place(self._line, self._at - self._line_starts_at + 1)
+    def _position(self) -> Position:
+        return Position(self._line, self._at - self._line_starts_at + 1)
 
 
 def _unquoted(name: str) -> str:

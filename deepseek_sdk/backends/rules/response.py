@@ -1,17 +1,17 @@
-"""What a request asks, as far as preset replies can answer it, and the chunks of an answer."""
+"""What answers a request: a reply in the form that it asks for, and its chunks."""
 
 from __future__ import annotations
 
 import json
-import re
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk.backends.rules.request import choice_count, wants_json
 from deepseek_sdk.backends.rules.template import holds_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["FINGERPRINT", "chunks_of", "fitted", "is_chinese", "question_of"]
+__all__ = ["FINGERPRINT", "chunks_of", "formatted"]
 
 FINGERPRINT = "rule-engine"
 
@@ -29,33 +29,7 @@ _USAGE = {
 }
 
 
-def question_of(body: Mapping[str, Any]) -> str:
-    """
-    Find the text that rules look at.
-
-    Args:
-        body: The request.
-
-    Returns:
-        The text of the last message of the user, else the prompt, else nothing.
-    """
-    messages = body.get("messages")
-    if not isinstance(messages, list):
-        return _text(body.get("prompt"))
-    asked = (m for m in reversed(messages) if isinstance(m, dict) and m.get("role") == "user")
-    return _text(next(asked, {}).get("content"))
-
-
-def _text(content: object) -> str:
-    """Join the texts among the parts of a message, or of a prompt."""
-    if isinstance(content, str):
-        return content
-    parts = content if isinstance(content, list) else ()
-    texts = (part.get("text") if isinstance(part, dict) else part for part in parts)
-    return "\n".join(text for text in texts if isinstance(text, str))
-
-
-def fitted(body: Mapping[str, Any], reply: str) -> str:
+def formatted(body: Mapping[str, Any], reply: str) -> str:
     """
     Give a reply the form that is asked for.
 
@@ -66,22 +40,9 @@ def fitted(body: Mapping[str, Any], reply: str) -> str:
     Returns:
         The reply; where JSON is asked for and it is no object, an object with the reply as its "message".
     """
-    form = body.get("response_format")
-    wants_json = isinstance(form, dict) and form.get("type") in ("json_object", "json_schema")
-    return json.dumps({"message": reply}, ensure_ascii=False) if wants_json and not holds_object(reply) else reply
-
-
-def is_chinese(text: str) -> bool:
-    """
-    Tell in which language to excuse oneself.
-
-    Args:
-        text: What was asked.
-
-    Returns:
-        Whether it is more likely Chinese than anything else: it has Chinese characters, and no kana.
-    """
-    return re.search("[\u3400-\u9fff]", text) is not None and re.search("[\u3041-\u30ff]", text) is None
+    if not wants_json(body) or holds_object(reply):
+        return reply
+    return json.dumps({"message": reply}, ensure_ascii=False)
 
 
 def chunks_of(path: str, body: Mapping[str, Any], content: str, *, model: str, is_stream: bool) -> Iterator[Any]:
@@ -101,8 +62,7 @@ def chunks_of(path: str, body: Mapping[str, Any], content: str, *, model: str, i
     is_chat, head = path == "/chat/completions", {"model": model, "system_fingerprint": FINGERPRINT}
     size = _PIECE if is_stream else len(content)
     pieces = [content[start : start + size] for start in range(0, len(content), size)]
-    wanted = body.get("n")
-    for index in range(wanted if isinstance(wanted, int) else 1):
+    for index in range(choice_count(body)):
         choices = _chat_choices(pieces) if is_chat else _text_choices(pieces)
         yield from ({**head, "choices": [{"index": index, "logprobs": None, **choice}]} for choice in choices)
     options = body.get("stream_options")
