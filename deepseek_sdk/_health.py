@@ -9,12 +9,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from deepseek_sdk.resilience.account import Account
-    from deepseek_sdk.resilience.breaker import BreakerState
     from deepseek_sdk.resilience.policies import Policies
+    from deepseek_sdk.resilience.states import BreakerState
 
 __all__ = ["Health", "RouteHealth", "health_of"]
 
-_OF_BREAKERS = ("state", "reason", "retry_in", "calls", "failures", "slow")
 _OF_LIMITERS = ("in_flight", "queued", "limit")
 
 
@@ -96,8 +95,8 @@ def _accounts(registry: Iterable[Any]) -> Iterable[Account]:
 def _of(account: Account, route: str | None, policies: Policies) -> RouteHealth:
     health = RouteHealth(route=route, account=account)
     if policies.breakers.is_on:
-        breaker = policies.breakers[account]
-        health = replace(health, **{name: getattr(breaker, name) for name in _OF_BREAKERS})
+        told = policies.breakers[account].snapshot()._asdict()
+        health = replace(health, **{name: value for name, value in told.items() if name not in _OF_LIMITERS})
     if policies.limiters.is_on:
         limiter = policies.limiters[account]
         health = replace(health, **{name: getattr(limiter, name) for name in _OF_LIMITERS})

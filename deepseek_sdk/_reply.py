@@ -437,7 +437,11 @@ class Reply:
         self._finish_record()
         self.call.io.answers.let_go()
         self.call.blame(error)
-        raise error
+        try:
+            raise error
+        finally:
+            # Its traceback holds this frame: the two would keep each other, and the call.
+            del error
 
     async def _take_over(self, other: Reply, level: int) -> None:
         if self._is_ended:

@@ -343,25 +343,36 @@ class LimiterTimeoutError(DeepSeekError, openai.RateLimitError):
 
 class CircuitOpenError(DeepSeekError, openai.APIConnectionError):
     """
-    The route is left alone for now, because of what came of the calls before; nothing was sent.
+    The circuit breaker is open because of the calls before, or the server asked for a pause; nothing was sent.
 
     Attributes:
         account: What is left alone: endpoint, model and credential.
         retry_in: When it is asked again, in seconds from now, or None where only a hand can close the circuit.
         is_cooling: The server has asked for the pause; it is not unhealthy.
         may_wait: The policy lets calls wait for it.
+        reason: Why the circuit is open, such as "consecutive failures", or None.
     """
 
     def __init__(
-        self, *, request: Any, account: Account, retry_in: float | None, is_cooling: bool, may_wait: bool = False
+        self,
+        *,
+        request: Any,
+        account: Account,
+        retry_in: float | None,
+        is_cooling: bool,
+        may_wait: bool = False,
+        reason: str | None = None,
     ) -> None:
-        why = "its server asked for a pause" if is_cooling else "its circuit is open"
-        when = "" if retry_in is None else f"; it is asked again in {retry_in:.1f} s"
-        super().__init__(message=f"{account.model} at {account.base_url} is left alone: {why}{when}", request=request)
+        where = f"{account.model} at {account.base_url}"
+        what = f"{where} has asked for a pause" if is_cooling else f"The circuit breaker of {where} is open"
+        why = f" ({reason})" if reason and not is_cooling else ""
+        when = "" if retry_in is None else f"; it may be asked again in {retry_in:.1f} s"
+        super().__init__(message=f"{what}{why}: nothing was sent{when}", request=request)
         self.account = account
         self.retry_in = retry_in
         self.is_cooling = is_cooling
         self.may_wait = may_wait
+        self.reason = reason
 
 
 class NoRuleError(DeepSeekError, openai.APIConnectionError):

@@ -764,9 +764,10 @@ def test_users_who_bring_their_own_keys() -> None:
         now = number / 20
         account = Account("https://a.invalid", "deepseek-flash", f"sha256:{number:012x}")
         permit: Any = breakers[account].admit(now)
-        place = limiters[account].ask()
+        limiter = limiters[account]
+        lease = limiter.ask(now)
         (permit.fail if number % 7 == 0 else permit.succeed)(now)
-        place.release("success")
+        limiter.release(lease, now, "success")
         most = max(most, len(breakers), len(limiters))
 
     # A minute is 1,200 of them; looking for idle ones only now and then may double that.

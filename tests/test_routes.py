@@ -10,7 +10,17 @@ import openai
 import pytest
 from pydantic import BaseModel
 
-from deepseek_sdk import BreakerPolicy, Client, Deadlines, RetryPolicy, Route, RuleEngine, options, report
+from deepseek_sdk import (
+    BreakerPolicy,
+    Client,
+    Deadlines,
+    LimiterPolicy,
+    RetryPolicy,
+    Route,
+    RuleEngine,
+    options,
+    report,
+)
 from deepseek_sdk.backends import Call, Reply, reply_from
 from deepseek_sdk.errors import (
     CircuitOpenError,
@@ -663,3 +673,54 @@ def test_a_check_survives_nonsense(driver: Driver, body: bytes, problem: str) ->
     assert problem in str(own.problem)
     assert "other-key" not in str(other.problem)
     assert "401" in str(other.problem)
+
+
+def test_rules_that_always_answer_stand_last() -> None:
+    """What stands behind a default reply would never be asked; rules without one may stand anywhere."""
+    with pytest.raises(ConfigurationError, match="nothing behind 'rules' would ever be asked"):
+        Client(api_key="k", routes=[RuleEngine([], default="Later."), "deepseek-v4-pro"])
+
+    Client(api_key="k", routes=[RuleEngine([], default=None), "deepseek-v4-pro"]).close()
+
+
+def test_a_lone_client_says_what_it_did_not_ask(driver: Driver) -> None:
+    """A call that the breaker holds back has no attempt, and says so; the error names the reason."""
+    with RawServer(refusal(503, "busy")) as server:
+        client = driver.client(base_url=server.url, breaker=BreakerPolicy(consecutive_failures=1), max_retries=0)
+        with pytest.raises(openai.InternalServerError):
+            driver.create(client)
+        with pytest.raises(CircuitOpenError, match=r"is open \(consecutive failures\)") as caught:
+            driver.create(client)
+
+    told = report(caught.value)
+    assert ((), (("default", "circuit_open"),)) == (told.attempts, told.skipped)
+
+
+def test_as_many_retries_as_were_asked_for(driver: Driver) -> None:
+    """A call may have the retries that it says itself; where the budget ends them, the error says so."""
+    fast = RetryPolicy(first_wait=0)
+    with RawServer(*[refusal(503, "busy")] * 5, whole(completion("Hi"))) as server:
+        client = driver.client(base_url=server.url, max_retries=5, retry=fast)
+        assert "Hi" == driver.create(client).choices[0].message.content
+    with RawServer(refusal(503, "busy")) as server:
+        client = driver.client(base_url=server.url, max_retries=2, retry=fast, breaker=None)
+        notes: list[Any] = []
+        for _ in range(3):
+            with pytest.raises(openai.InternalServerError) as caught:
+                driver.create(client)
+            notes.append(getattr(caught.value, "__notes__", []))
+
+    assert [[], 1] == [notes[0], len(notes[2])]
+    assert "retries of the last minute are used up" in notes[2][0]
+
+
+def test_a_limit_is_learnt_when_a_call_is_accepted(driver: Driver) -> None:
+    """The limit rises while long answers are still on their way: a server refuses what is too much at once."""
+    with RawServer(stream(ROLE, delta(content="H"), end="hold")) as server:
+        client = driver.client(base_url=server.url, limiter=LimiterPolicy(initial=1), max_retries=0)
+        opened = [driver.create(client, stream=True) for _ in range(4)]
+        limit = next(iter(client.limiters)).limit
+        for one in opened:
+            driver.call(one.close)
+
+    assert limit > 4

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.breaker import Breaker, BreakerPolicy, Breakers, BreakerState
+from deepseek_sdk.resilience.breaker import Breaker, Breakers
+from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
 from deepseek_sdk.resilience.budget import RetryBudget
-from deepseek_sdk.resilience.limiter import Limiter, LimiterPolicy, Limiters
-from deepseek_sdk.resilience.retrying import RetryPolicy
+from deepseek_sdk.resilience.limiter import Limiter, Limiters
+from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
+from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.states import BreakerSnapshot, BreakerState
 
 __all__ = [
     "Account",
     "Breaker",
     "BreakerPolicy",
+    "BreakerSnapshot",
     "BreakerState",
     "Breakers",
     "Limiter",

@@ -45,18 +45,19 @@ class RetryBudget:
         check_number("ratio", self.ratio)
         check_number("per_minute", self.per_minute)
 
-    def allows(self, *, calls: int, retries: int) -> bool:
+    def allows(self, *, calls: int, retries: int, least: float = 0) -> bool:
         """
         Decide whether there may be one more retry.
 
         Args:
             calls: How many calls there were in the last minute.
             retries: How many retries there were.
+            least: How many one call may have, by what it says itself: never fewer than that besides.
 
         Returns:
             Whether there may.
         """
-        return retries < self.ratio * calls + self.per_minute
+        return retries < self.ratio * calls + max(self.per_minute, least)
 
 
 class Budget:
@@ -93,19 +94,20 @@ class Budget:
         with self._lock:
             self._window.add("calls", now, calls)
 
-    def spend(self, now: float) -> bool:
+    def spend(self, now: float, least: float = 0) -> bool:
         """
         Take one retry.
 
         Args:
             now: When.
+            least: How many one call may have, by what it says itself.
 
         Returns:
             False where none is left.
         """
         with self._lock:
             sums = self._window.sums(now)
-            is_allowed = self._policy.allows(calls=sums["calls"], retries=sums["retries"])
+            is_allowed = self._policy.allows(calls=sums["calls"], retries=sums["retries"], least=least)
             if is_allowed:
                 self._window.add("retries", now)
             return is_allowed
@@ -138,19 +140,20 @@ class Budgets:
             self._count(now)
         self._new.append(account)
 
-    def spend(self, account: Account, now: float) -> bool:
+    def spend(self, account: Account, now: float, least: float = 0) -> bool:
         """
         Take one retry.
 
         Args:
             account: What is asked again.
             now: When.
+            least: How many one call may have, by what it says itself.
 
         Returns:
             False where none is left.
         """
         self._count(now)
-        return self._budgets[account].spend(now)
+        return self._budgets[account].spend(now, least)
 
     def _count(self, now: float) -> None:
         # After a pause what came before it is not of now.

@@ -53,7 +53,9 @@ class Circuit:
         self._chance = chance
         self._window = Window("calls", "settled", "failures", "slow", seconds=policy.window, buckets=policy.buckets)
         self._reason: Reason | None = None
-        self._streak, self._failed_at = 0, -inf
+        self._failed_at = -inf
+        # The calls that failed in a row, oldest first.
+        self._streak: deque[object] = deque(maxlen=policy.consecutive_failures)
         # Since when it is in this state, or its probe is out.
         self._changed_at = -inf
         # Open: when it is half open. Half open: when the probe's lease ends.
@@ -274,24 +276,34 @@ class Circuit:
     def _settle_call(self, permit: Permit, outcome: Outcome, now: float) -> None:
         if outcome == "success":
             self._window.add("settled", now)
-            self._streak = 0
+            self._streak.clear()
         elif outcome == "failure":
-            self._count_failure(now)
+            self._count_failure(permit, now)
         elif not permit.is_slow:
             # A call that says nothing must not thin out the others, either.
             self._window.add("calls", permit.admitted, -1)
 
-    def _count_failure(self, now: float) -> None:
+    def _count_failure(self, permit: Permit, now: float) -> None:
         self._window.add("settled", now)
         self._window.add("failures", now)
-        # A row of failures goes stale with the window: else one failure of a rarely used key were kept for ever.
-        self._streak = self._streak + 1 if now - self._failed_at < self._policy.window else 1
-        self._failed_at = max(self._failed_at, now)
-        most, (calls, failures, _) = self._policy.consecutive_failures, self._counted(now)
-        if most is not None and self._streak >= most:
+        self._lengthen_streak(permit.call, now)
+        most, ratio = self._policy.consecutive_failures, self._policy.error_ratio
+        calls, failures, _ = self._counted(now)
+        # Where nothing else can answer, a server that fails now and then is better than none.
+        is_sick = not permit.is_alone or ratio is None or failures >= ratio * calls
+        if most is not None and len(self._streak) >= most and is_sick:
             self._open(now, "consecutive failures")
-        elif self._is_too_many(failures, calls, self._policy.error_ratio):
+        elif self._is_too_many(failures, calls, ratio):
             self._open(now, "error ratio")
+
+    def _lengthen_streak(self, call: object, now: float) -> None:
+        # A row of failures goes stale with the window: else one failure of a rarely used key were kept for ever.
+        if now - self._failed_at >= self._policy.window:
+            self._streak.clear()
+        self._failed_at = max(self._failed_at, now)
+        # All attempts of a call are one: a call that is repeated is no proof of more.
+        if call is None or not any(call is counted for counted in self._streak):
+            self._streak.append(call)
 
     def _is_too_many(self, bad: int, calls: int, ratio: float | None) -> bool:
         return ratio is not None and calls >= self._policy.minimum_calls and bad >= ratio * calls
@@ -332,6 +344,6 @@ class Circuit:
         self.state = state
         self.generation += 1
         self._changed_at = now
-        self._streak = 0
+        self._streak.clear()
         # Calls of an older generation no longer count, so nobody waits for their tokens.
         self.awaited.clear()

@@ -123,6 +123,20 @@ class AdmissionGate:
             self._refund(lease)
         self.pump(now)
 
+    def accept(self, lease: Lease, now: float) -> None:
+        """
+        Note that the server has accepted a call; only the first time counts.
+
+        Args:
+            lease: Its lease.
+            now: When.
+        """
+        if lease.is_granted and not lease.is_counted:
+            lease.is_counted = True
+            self._size.on_success(self.in_flight, now)
+            if self._queue.size:
+                self.pump(now)
+
     def settle(self, lease: Lease, outcome: Outcome, tokens: int | None, named: int | None, now: float) -> None:
         """
         Take one back after its call; nothing happens where that has been done.
@@ -138,7 +152,7 @@ class AdmissionGate:
             return
         lease.is_granted = False
         self.in_flight -= 1
-        if outcome == "success":
+        if outcome == "success" and not lease.is_counted:
             self._size.on_success(self.in_flight + 1, now)
         elif outcome == "overload":
             self._size.on_refusal(lease.round, named, now)

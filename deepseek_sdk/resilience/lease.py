@@ -26,6 +26,7 @@ class Lease:
         until: As given.
         is_batch: As given.
         is_granted: The call may go, and the lease has not been given back.
+        is_counted: That the server accepted the call has been counted.
         wakeup: Done as soon as it has been granted, or should look again; None where it never had to wait.
         round: The round of the limit in which it was granted.
         by_calls: What its call can be refunded by.
@@ -37,6 +38,7 @@ class Lease:
         "by_calls",
         "by_tokens",
         "is_batch",
+        "is_counted",
         "is_granted",
         "round",
         "tokens",
@@ -49,7 +51,7 @@ class Lease:
     by_tokens: int
 
     def __init__(self, tokens: int, until: float, *, is_batch: bool, on_forgotten: Callable[[Lease], None]) -> None:
-        self.is_granted = False
+        self.is_granted = self.is_counted = False
         self.tokens = tokens
         self.until = until
         self.is_batch = is_batch

@@ -163,6 +163,16 @@ class Limiter:
         """
         self._serial.soon(partial(self._gate.leave, lease, now))
 
+    def accept(self, lease: Lease, now: float) -> None:
+        """
+        Note that the server has accepted a call: from any thread, at any time.
+
+        Args:
+            lease: Its lease.
+            now: The time, in seconds.
+        """
+        self._serial.soon(partial(self._gate.accept, lease, now))
+
     def release(
         self, lease: Lease, now: float, outcome: Outcome, tokens: int | None = None, named: int | None = None
     ) -> None:

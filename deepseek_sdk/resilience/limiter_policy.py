@@ -54,7 +54,7 @@ class LimiterPolicy:
     backoff: float = 0.8
     rpm: int | None = None
     tpm: int | None = None
-    max_wait: float | None = 60.0
+    max_wait: float | None = None
     batch_every: int = 8
 
     def __post_init__(self) -> None:

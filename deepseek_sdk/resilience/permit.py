@@ -55,6 +55,8 @@ class Permit:
         has_token: Its first token has come, where somebody wants to know.
         is_slow: It was counted as slow.
         is_settled: How it ended is known.
+        call: What the attempts of one call have in common, or None: it is a call of its own.
+        is_alone: Nothing else could answer its call.
     """
 
     # Not slots: there is one for each call, and most calls change none of these.
@@ -64,6 +66,8 @@ class Permit:
     has_token = False
     is_slow = False
     is_settled = False
+    call: object = None
+    is_alone = False
 
     def __init__(self, issuer: Issuer, now: float, slow_after: float, begun: Callable[[], float | None] | None) -> None:
         self.admitted = now
@@ -123,7 +127,7 @@ class Permit:
 
     def release(self) -> None:
         """Keep nothing of the call: who waits for first tokens may hold this a little longer."""
-        self.begun = self.wait = None
+        self.begun = self.wait = self.call = None
 
     def due_at(self, now: float) -> float:
         """

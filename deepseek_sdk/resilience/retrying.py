@@ -12,13 +12,13 @@ import openai
 from deepseek_sdk._clock import Unset
 from deepseek_sdk.errors import (
     CircuitOpenError,
+    ConcurrencyLimitError,
     ConfigurationError,
     InvalidRequestError,
     ServerEventError,
     classify,
 )
 from deepseek_sdk.resilience.retry_after import headers_of, retry_after
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
 from deepseek_sdk.resilience.tenacity_rules import consult, is_of_tenacity, make_state, wait_by
 
 if TYPE_CHECKING:
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
     from tenacity import RetryCallState
 
-__all__ = ["Decision", "Failure", "RetryPolicy", "backoff", "decide", "most_retries"]
+    from deepseek_sdk.resilience.retry_policy import RetryPolicy
+
+__all__ = ["Decision", "Failure", "backoff", "decide", "most_retries"]
 
 # Asking again changes nothing about these, whatever a rule says.
 _NEVER = frozenset({400, 401, 402, 403, 404, 422})
@@ -126,7 +128,8 @@ def decide(
         return _until_it_is_asked(policy, failure, failure.error, chance)
     asked = retry_after(headers_of(failure.error), epoch)
     wait, reason = _wait(policy, failure, asked, chance)
-    if not reason and not spend():
+    # Calls over a limit that the server has named are paced by the limiter: these come back when there is a place.
+    if not reason and not isinstance(failure.error, ConcurrencyLimitError) and not spend():
         reason = "retry budget"
     return Decision(None, reason, _cooldown(failure, asked, reason)) if reason else Decision(wait)
 

@@ -19,14 +19,14 @@ class Serial:
     A hook of a forgotten stream runs inside the garbage collector, in a thread that may be in the middle of the guarded
     lines already: a lock would wait for itself, and one that may be taken twice would let it see a state half changed.
 
-        with serial:            now; wait for others, for a few lines
+        with serial.lock:       now; waits for others, who are a few lines from their end
             ...
-        serial.soon(work)       as soon as nobody else is in the middle of anything, at best at once; never waits
+        serial.work_off()
 
-        with serial.lock:       the first of these where every call passes: half as long
-            ...
-        if serial.waiting:
-            serial.work_off()
+        serial.soon(work)       when nobody is in the middle of anything, at best at once; never waits for itself
+
+    The lock is taken by nothing but `with`: an exception that a signal handler raises, such as Ctrl-C, could come
+    between any other way of taking it and the block that gives it back.
 
     Attributes:
         lock: Held by whoever is in the middle of something.
@@ -39,37 +39,23 @@ class Serial:
         self.lock = threading.Lock()
         self.waiting: deque[Callable[[], object]] = deque()
 
-    def __enter__(self) -> None:
-        self.lock.acquire()
-
-    def __exit__(self, *_: object) -> None:
-        self.lock.release()
-        if self.waiting:
-            self.work_off()
-
     def soon(self, work: Callable[[], object]) -> None:
         """
         Do something that nobody waits for.
 
         Args:
-            work: A few lines that wait for nothing; what it raises is lost to whoever runs it, so it should not raise.
+            work: A few lines that wait for nothing, raise nothing, and do no harm when they are done twice.
         """
-        if self.waiting or not self.lock.acquire(blocking=False):
-            self.waiting.append(work)
-        else:
-            try:
-                work()
-            finally:
-                self.lock.release()
-        if self.waiting:
-            self.work_off()
+        self.waiting.append(work)
+        self.work_off()
 
     def work_off(self) -> None:
-        """Do what came while the lock was taken, unless somebody else is about to."""
+        """Do what came while the lock was taken, unless somebody is in the middle of something: he will."""
         # Again and again: what comes between the last look and the release would be left lying.
-        while self.waiting and self.lock.acquire(blocking=False):
-            try:
+        while self.waiting and not self.lock.locked():
+            with self.lock:
                 while self.waiting:
-                    self.waiting.popleft()()
-            finally:
-                self.lock.release()
+                    try:
+                        self.waiting[0]()
+                    finally:
+                        self.waiting.popleft()

@@ -53,6 +53,9 @@ class Chain:
         if isinstance(routes, str | Mapping) or not isinstance(routes, Iterable):
             raise ConfigurationError(f"routes must be a list of routes, not {routes!r}")
         self.routes = _numbered([as_route(item) for item in routes])
+        for named in self.routes[:-1]:
+            if getattr(named.route.backend, "always_answers", False):
+                raise ConfigurationError(f"routes: nothing behind {named.name!r} would ever be asked; put it last")
 
     def __repr__(self) -> str:
         return f"Chain({[named.route for named in self.routes]!r})"

@@ -62,7 +62,9 @@ class CircuitBreaker:
             begun=None if isinf(slow_after) else _sent_at(call),
         )
         if isinstance(answer, Refusal):
-            raise _refused(answer, account, policy)
+            call.record.skip(getattr(call.upstream, "name", "") or "default", "circuit_open")
+            raise _refused(answer, account, policy, self.breakers[account].reason)
+        answer.call, answer.is_alone = call.record, not call.can_move_on
         return answer
 
 
@@ -91,13 +93,14 @@ def _sent_at(call: Call) -> Callable[[], float | None]:
     return sent_at
 
 
-def _refused(refusal: Refusal, account: Account, policy: BreakerPolicy) -> CircuitOpenError:
+def _refused(refusal: Refusal, account: Account, policy: BreakerPolicy, reason: str | None) -> CircuitOpenError:
     return CircuitOpenError(
         request=stub_request(account.base_url),
         account=account,
         retry_in=None if isinf(refusal.retry_in) else refusal.retry_in,
         is_cooling=refusal.is_cooling,
         may_wait=policy.when_open == "wait",
+        reason=reason,
     )
 
 

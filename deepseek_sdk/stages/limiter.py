@@ -53,6 +53,9 @@ class ConcurrencyLimit:
         except BaseException as error:
             _release_after(error, limiter, lease, call.io)
             raise
+        # Over the limit the server refuses at once (429): what it accepts is within, however long the answer takes.
+        if limiter.in_flight * 2 >= limiter.limit:
+            limiter.accept(lease, call.io.now())
         reply.on_end(partial(_settle, limiter, lease, call.io, reply.progress))
         return reply
 
@@ -101,6 +104,7 @@ async def _look(call: Call, limiter: Limiter, lease: Lease, since: float) -> Non
 
 def _too_late(call: Call, limiter: Limiter, lease: Lease, since: float) -> LimiterTimeoutError:
     now = call.io.now()
+    call.record.skip(getattr(call.upstream, "name", "") or "default", "limiter_timeout")
     return LimiterTimeoutError(
         response=stub_response(429, limiter.account.base_url.rstrip("/") + call.path),
         waited=now - since,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import random
 import time
+from math import isinf
 from typing import TYPE_CHECKING
 
 from deepseek_sdk._clock import UNSET, Unset
@@ -100,7 +101,9 @@ class _Decider:
         account = _account(call)
 
         def spend() -> bool:
-            return account is None or self._budgets is None or self._budgets.spend(account, failure.now)
+            # A number that somebody has chosen holds, one that only a stop ends does not.
+            least = 0 if isinf(failure.most) else failure.most
+            return account is None or self._budgets is None or self._budgets.spend(account, failure.now, least)
 
         return decide(self._policy, failure, chance=self._chance(), epoch=time.time(), spend=spend)
 
@@ -163,6 +166,8 @@ class _Attempts(Owner):
         decision, reason = self._decider.decide(self._call, failure), classify(error).reason
         if decision.wait is None:
             _log.debug("not retrying after %s: %s", reason, decision.reason)
+            if decision.reason == "retry budget":
+                error.add_note("Not asked again: the retries of the last minute are used up (see RetryBudget)")
             self._decider.cool_down(self._call, decision.cooldown)
             return False
         was_sent = not isinstance(error, CircuitOpenError)

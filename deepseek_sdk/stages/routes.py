@@ -81,8 +81,6 @@ class _Failover:
     def _next(self, error: Exception) -> Call | None:
         """Choose who is asked after a failure."""
         here = self._call.targets[self._place]
-        if isinstance(error, NOT_ASKED):
-            self._call.record.skip(here.name or "default", classify(error).reason)
         if not isinstance(error, _SAYS_LITTLE):
             self._telling = error
         for place in range(self._place + 1, len(self._call.targets)):

@@ -221,7 +221,8 @@ class ScriptedBackend:
             message = f"the backend was asked {len(self.calls)} times and has {len(self._scripts)} scripts"
             raise AssertionError(message)
         script, now = self._scripts[len(self.calls) - 1], call.io.now()
-        attempt = call.record.begin(route=self._route, model=call.model, now=now)
+        route = getattr(call.upstream, "name", "") or self._route
+        attempt = call.record.begin(route=route, model=call.model, now=now)
         if isinstance(script, Exception):
             call.record.settle(attempt, None, now, script)
             raise script

@@ -37,7 +37,7 @@ from deepseek_sdk._finish import finish
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event
-from deepseek_sdk._targets import Asked
+from deepseek_sdk._targets import ClientRequest
 from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.stages import default_stages
 from tests.bench.wire_server import stream_events, whole_answer
@@ -242,10 +242,10 @@ def _policies(what: str, client: Client, rounds: int) -> list[Row]:
     family = client._heritage.family
     proceed = compose(default_stages(family.policies), answer)
     options = openai._models.FinalRequestOptions.construct(method="post", url="/chat/completions", json_data=REQUEST)
-    asked = Asked(client=client, send=print, options=options, support=StreamSupport())
+    request = ClientRequest(client=client, send=print, options=options, support=StreamSupport())
 
     def one() -> None:
-        call = family.admit(asked, path="/chat/completions", is_stream=False, own=client._heritage.own)
+        call = family.admit(request, path="/chat/completions", is_stream=False, own=client._heritage.own)
         finish(finish(proceed(call)).gather())
 
     spent = []

@@ -144,7 +144,7 @@ def test_a_permit_is_settled_once_by_many() -> None:
     """Of what several threads tell while the breaker is busy, too, only the first counts."""
     world = World(consecutive_failures=2)
     permit = world.go()
-    with world.breaker._guarded.serial:
+    with world.breaker._guarded.serial.lock:
         permit.fail(world.now)
         permit.fail(world.now)
         assert not permit.is_settled

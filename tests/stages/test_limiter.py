@@ -11,7 +11,8 @@ from deepseek_sdk._finish import finish
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._record import Record
 from deepseek_sdk.errors import LimiterTimeoutError, ServerEventError, StreamInterruptedError
-from deepseek_sdk.resilience.limiter import LimiterPolicy, Limiters
+from deepseek_sdk.resilience.limiter import Limiters
+from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
 from deepseek_sdk.resilience.policies import Policies
 from deepseek_sdk.stages.limiter import ConcurrencyLimit
 from deepseek_sdk.testing.scripted import ScriptedBackend, chunk, make_call, said
@@ -159,12 +160,12 @@ def test_tokens_are_estimated_and_settled() -> None:
 @pytest.mark.parametrize(
     ("policy", "changes", "expected"),
     [
-        ({}, {}, 60),
+        ({"max_wait": 60}, {}, 60),
         ({"max_wait": 5}, {}, 5),
         ({"max_wait": 0}, {}, 0),
         ({"max_wait": None}, {"limits": Limits(first_token=8, stall=15, total=3600)}, 3590),
         ({}, {"limits": Limits(first_token=8, stall=15, total=30)}, 20),
-        ({}, {"limits": Limits(first_token=8, stall=15)}, 60),
+        ({"max_wait": 60}, {"limits": Limits(first_token=8, stall=15)}, 60),
         ({}, {"limits": Limits(first_token=8, stall=15), "can_move_on": True}, 8),
         ({"max_wait": 0}, {"limits": Limits(first_token=8, stall=15), "can_move_on": True}, 0),
     ],

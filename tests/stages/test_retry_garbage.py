@@ -13,7 +13,7 @@ import tenacity
 
 from deepseek_sdk._clock import Limits
 from deepseek_sdk._finish import finish
-from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.errors import ConfigurationError, StreamInterruptedError
 from deepseek_sdk.resilience.retry_policy import RetryPolicy
 from deepseek_sdk.testing.scripted import ScriptedBackend, make_call, said
 from deepseek_sdk.testing.virtual import VirtualIO
@@ -117,6 +117,9 @@ TENACIOUS = RetryPolicy(
         ([down], RetryPolicy(wait=wrong), VirtualIO, ConfigurationError),
         ([cut], RetryPolicy(), VirtualIO, None),
         ([down, cut], RetryPolicy(), VirtualIO, None),
+        ([cut] * 3, RetryPolicy(), VirtualIO, StreamInterruptedError),
+        ([cut, down, bad], RetryPolicy(), VirtualIO, openai.BadRequestError),
+        ([cut, shut], RetryPolicy(), VirtualIO, StreamInterruptedError),
         ([down] * 3, TENACIOUS, VirtualIO, openai.InternalServerError),
     ],
 )

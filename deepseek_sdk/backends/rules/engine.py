@@ -78,6 +78,11 @@ class RuleEngine:
 
     is_last_resort = True
 
+    @property
+    def always_answers(self) -> bool:
+        """Whether there is a reply for what no rule matches."""
+        return self._ready.default is not None
+
     def __init__(
         self,
         rules: Iterable[Rule] = (),
