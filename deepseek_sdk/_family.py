@@ -20,7 +20,7 @@ from deepseek_sdk._targets import Targets
 from deepseek_sdk._validate import check_timeout, request_problem
 from deepseek_sdk._wire import Watchdog, stub_response
 from deepseek_sdk.errors import ConfigurationError, InvalidRequestError
-from deepseek_sdk.resilience.estimate import estimate_tokens
+from deepseek_sdk.resilience.limiting.estimate import estimate_tokens
 from deepseek_sdk.routing.models import AUTO, DEFAULT_MODEL
 from deepseek_sdk.routing.target import aimed
 from deepseek_sdk.stages import default_stages

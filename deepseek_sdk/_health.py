@@ -9,8 +9,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from deepseek_sdk.resilience.account import Account
+    from deepseek_sdk.resilience.breaking.states import BreakerState
     from deepseek_sdk.resilience.policies import Policies
-    from deepseek_sdk.resilience.states import BreakerState
 
 __all__ = ["Health", "RouteHealth", "health_of"]
 

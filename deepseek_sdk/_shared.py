@@ -42,11 +42,11 @@ if TYPE_CHECKING:
     from deepseek_sdk.backends.base import Backend
     from deepseek_sdk.config import Settings
     from deepseek_sdk.resilience.account import Account
-    from deepseek_sdk.resilience.breaker import Breakers
-    from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
-    from deepseek_sdk.resilience.limiter import Limiters
-    from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
-    from deepseek_sdk.resilience.retry_policy import RetryPolicy
+    from deepseek_sdk.resilience.breaking.breaker import Breakers
+    from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
+    from deepseek_sdk.resilience.limiting.limiter import Limiters
+    from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
+    from deepseek_sdk.resilience.retrying.policy import RetryPolicy
     from deepseek_sdk.routing.chain import NamedRoute
     from deepseek_sdk.routing.route import Route
 

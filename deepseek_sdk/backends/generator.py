@@ -16,7 +16,7 @@ from deepseek_sdk._loop import current_loop
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event, encode
 from deepseek_sdk._wire import ConnectionLost, DeadlineReached, make_alarm, stub_response
-from deepseek_sdk.resilience.nesting import Owner, is_owned
+from deepseek_sdk.resilience.retrying.nesting import Owner, is_owned
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine

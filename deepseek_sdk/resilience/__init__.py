@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.breaker import Breaker, Breakers
-from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
-from deepseek_sdk.resilience.budget import RetryBudget
-from deepseek_sdk.resilience.limiter import Limiter, Limiters
-from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
-from deepseek_sdk.resilience.states import BreakerSnapshot, BreakerState
+from deepseek_sdk.resilience.breaking.breaker import Breaker, Breakers
+from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
+from deepseek_sdk.resilience.breaking.states import BreakerSnapshot, BreakerState
+from deepseek_sdk.resilience.limiting.limiter import Limiter, Limiters
+from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
+from deepseek_sdk.resilience.retrying.budget import RetryBudget
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 
 __all__ = [
     "Account",

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.resilience.breaker import Breakers
-from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
-from deepseek_sdk.resilience.limiter import Limiters
-from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.breaking.breaker import Breakers
+from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
+from deepseek_sdk.resilience.limiting.limiter import Limiters
+from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

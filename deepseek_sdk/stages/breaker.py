@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from deepseek_sdk._clock import FIRST_TOKEN, FIRST_TOKEN_THINKING, STALL, Unset, is_thinking
 from deepseek_sdk._wire import stub_request
 from deepseek_sdk.errors import CircuitOpenError, classify
-from deepseek_sdk.resilience.breaker import Refusal
+from deepseek_sdk.resilience.breaking.breaker import Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._pipeline import Proceed
     from deepseek_sdk._reply import Ending, Reply
     from deepseek_sdk.resilience.account import Account
-    from deepseek_sdk.resilience.breaker import BreakerPolicy, Breakers, Permit
+    from deepseek_sdk.resilience.breaking.breaker import BreakerPolicy, Breakers, Permit
 
 __all__ = ["CircuitBreaker"]
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from deepseek_sdk._wire import stub_response
 from deepseek_sdk.errors import LimiterTimeoutError
-from deepseek_sdk.resilience.estimate import estimate_tokens
-from deepseek_sdk.resilience.overload import is_overload, named_limit
+from deepseek_sdk.resilience.limiting.estimate import estimate_tokens
+from deepseek_sdk.resilience.limiting.overload import is_overload, named_limit
 
 if TYPE_CHECKING:
     from deepseek_sdk._call import Call
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from deepseek_sdk._pipeline import Proceed
     from deepseek_sdk._progress import Progress
     from deepseek_sdk._reply import Ending, Reply
-    from deepseek_sdk.resilience.lease import Lease
-    from deepseek_sdk.resilience.limiter import Limiter, LimiterPolicy, Limiters
+    from deepseek_sdk.resilience.limiting.lease import Lease
+    from deepseek_sdk.resilience.limiting.limiter import Limiter, LimiterPolicy, Limiters
 
 __all__ = ["ConcurrencyLimit"]
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk.errors import CircuitOpenError, classify
-from deepseek_sdk.resilience.budget import Budgets
-from deepseek_sdk.resilience.nesting import Owner, is_owned
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
-from deepseek_sdk.resilience.retrying import Failure, decide, most_retries
+from deepseek_sdk.resilience.retrying.budget import Budgets
+from deepseek_sdk.resilience.retrying.decision import Failure, decide, most_retries
+from deepseek_sdk.resilience.retrying.nesting import Owner, is_owned
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from deepseek_sdk._pipeline import Proceed
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.resilience.account import Account
-    from deepseek_sdk.resilience.breaker import Breakers
-    from deepseek_sdk.resilience.retrying import Decision
+    from deepseek_sdk.resilience.breaking.breaker import Breakers
+    from deepseek_sdk.resilience.retrying.decision import Decision
 
 __all__ = ["Retry"]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.breaker import Breaker, BreakerPolicy, Permit, Refusal
+from deepseek_sdk.resilience.breaking.breaker import Breaker, BreakerPolicy, Permit, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,10 +10,10 @@ import openai
 
 from deepseek_sdk.errors import CircuitOpenError, refine
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.retrying import Decision, Failure, decide
+from deepseek_sdk.resilience.retrying.decision import Decision, Failure, decide
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.retry_policy import RetryPolicy
+    from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 
 NOW = 1_800_000_000.0
 REQUEST = httpx2.Request("POST", "http://test.invalid")

@@ -8,11 +8,11 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from deepseek_sdk.resilience.breaker import Refusal
+from deepseek_sdk.resilience.breaking.breaker import Refusal
 from tests.resilience.breaker_world import World
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.breaker import Permit
+    from deepseek_sdk.resilience.breaking.breaker import Permit
 
 
 class AnyOrder(RuleBasedStateMachine):

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.breaker import Breaker
-from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
+from deepseek_sdk.resilience.breaking.breaker import Breaker
+from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.permit import Permit
+    from deepseek_sdk.resilience.breaking.permit import Permit
 
 
 def breaker(**policy: float) -> Breaker:

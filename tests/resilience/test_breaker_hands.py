@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.resilience.breaker import Refusal
+from deepseek_sdk.resilience.breaking.breaker import Refusal
 from tests.resilience.breaker_world import World
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.resilience.breaker import BreakerPolicy
+from deepseek_sdk.resilience.breaking.breaker import BreakerPolicy
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from deepseek_sdk.resilience.breaker import Permit, Refusal
+from deepseek_sdk.resilience.breaking.breaker import Permit, Refusal
 from tests.resilience.breaker_world import World
 
 

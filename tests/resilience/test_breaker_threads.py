@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deepseek_sdk.resilience.breaker import Permit
+from deepseek_sdk.resilience.breaking.breaker import Permit
 from tests.resilience.breaker_world import World
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from math import inf
 
 import pytest
 
-from deepseek_sdk.resilience.breaker import Breaker, BreakerPolicy, Breakers, BreakerSnapshot
+from deepseek_sdk.resilience.breaking.breaker import Breaker, BreakerPolicy, Breakers, BreakerSnapshot
 from tests.resilience.breaker_world import ACCOUNT, World
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.budget import Budget, Budgets, RetryBudget
+from deepseek_sdk.resilience.retrying.budget import Budget, Budgets, RetryBudget
 
 FLASH = Account("https://api.deepseek.com", "deepseek-flash", "")
 PRO = FLASH._replace(model="deepseek-v4-pro")

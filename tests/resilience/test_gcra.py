@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepseek_sdk.resilience.gcra import Gcra
+from deepseek_sdk.resilience.limiting.gcra import Gcra
 
 S = 1_000_000_000
 MINUTE = 60 * S

@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.limiter import Limiters
-from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
+from deepseek_sdk.resilience.limiting.limiter import Limiters
+from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from tests.resilience.timed_limiter import FLASH, PRO, TimedLimiter, fixed
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.lease import Lease
+    from deepseek_sdk.resilience.limiting.lease import Lease
 
 
 def test_a_place_is_released_once() -> None:

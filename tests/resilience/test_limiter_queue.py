@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.resilience.timed_limiter import TimedLimiter, fixed
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.lease import Lease
+    from deepseek_sdk.resilience.limiting.lease import Lease
 
 
 def test_a_place_goes_to_the_first_in_the_queue() -> None:

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from deepseek_sdk.errors import ServerEventError, refine
-from deepseek_sdk.resilience.aimd import Aimd
-from deepseek_sdk.resilience.overload import is_overload, named_limit
+from deepseek_sdk.resilience.limiting.aimd import Aimd
+from deepseek_sdk.resilience.limiting.overload import is_overload, named_limit
 from tests.resilience.timed_limiter import TimedLimiter
 
 if TYPE_CHECKING:

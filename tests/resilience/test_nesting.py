@@ -6,7 +6,7 @@ import contextvars
 import gc
 import threading
 
-from deepseek_sdk.resilience.nesting import Owner, is_owned
+from deepseek_sdk.resilience.retrying.nesting import Owner, is_owned
 
 
 def test_inside_and_outside() -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from deepseek_sdk.resilience.retry_after import headers_of, retry_after
+from deepseek_sdk.resilience.retrying.retry_after import headers_of, retry_after
 from tests.resilience.failures import NOW, REQUEST, date, refused
 
 

@@ -10,8 +10,8 @@ import tenacity
 
 from deepseek_sdk._clock import UNSET
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.resilience.budget import RetryBudget
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.budget import RetryBudget
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from tests.resilience.failures import decided, failed, refused
 
 

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 import tenacity
 
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
-from deepseek_sdk.resilience.retrying import Failure, backoff, decide, most_retries
+from deepseek_sdk.resilience.retrying.decision import Failure, backoff, decide, most_retries
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from tests.resilience.failures import NOW, date, decided, failed, refused
 
 

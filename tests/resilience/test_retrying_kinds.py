@@ -28,7 +28,7 @@ from deepseek_sdk.errors import (
     TotalTimeout,
     UnknownFinishReasonError,
 )
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from tests.resilience.failures import REQUEST, answered, caused, decided, failed, opened, refused
 
 EVENT = {"message": "busy", "type": "server_error"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 import tenacity
 
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from tests.resilience.failures import decided, failed, opened
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import pytest
 import tenacity
 
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from tests.resilience.failures import caused, decided, failed, refused
 
 
@@ -159,8 +159,8 @@ def test_a_rule_that_raises() -> None:
 
 PROBE = """
 import sys
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
-from deepseek_sdk.resilience.retrying import Failure, decide
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.decision import Failure, decide
 policy = RetryPolicy(retry=lambda error: True)
 failure = Failure(error=OSError(), retries=0, most=2, started=0.0, now=0.0)
 print(decide(policy, failure, chance=1.0, epoch=0.0, spend=lambda: True).wait, "tenacity" in sys.modules)

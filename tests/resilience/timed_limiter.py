@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.limiter import Limiter, LimiterPolicy
+from deepseek_sdk.resilience.limiting.limiter import Limiter, LimiterPolicy
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
-    from deepseek_sdk.resilience.gate import Obstacle, Outcome
-    from deepseek_sdk.resilience.lease import Lease
+    from deepseek_sdk.resilience.limiting.gate import Obstacle, Outcome
+    from deepseek_sdk.resilience.limiting.lease import Lease
 
 FLASH = Account("https://api.deepseek.com", "deepseek-flash", "sha256:0123456789ab")
 PRO = FLASH._replace(model="deepseek-v4-pro")

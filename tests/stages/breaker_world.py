@@ -12,7 +12,7 @@ from deepseek_sdk._finish import finish
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk.errors import classify
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.breaker import Breaker, BreakerPolicy, Breakers
+from deepseek_sdk.resilience.breaking.breaker import Breaker, BreakerPolicy, Breakers
 from deepseek_sdk.stages.breaker import CircuitBreaker
 from deepseek_sdk.testing.scripted import make_call
 from deepseek_sdk.testing.virtual import VirtualIO

@@ -11,8 +11,8 @@ import openai
 from deepseek_sdk._finish import finish
 from deepseek_sdk.errors import refine
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.limiter import Limiters
-from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
+from deepseek_sdk.resilience.limiting.limiter import Limiters
+from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from deepseek_sdk.testing.scripted import ScriptedBackend, make_call, said
 from deepseek_sdk.testing.virtual import VirtualIO
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._clock import Unset
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.resilience.account import Account
-    from deepseek_sdk.resilience.retry_policy import RetryPolicy
+    from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 
 
 def chain(

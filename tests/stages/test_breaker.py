@@ -13,7 +13,7 @@ from deepseek_sdk._pipeline import compose
 from deepseek_sdk.errors import (
     CircuitOpenError,
 )
-from deepseek_sdk.resilience.breaker import BreakerPolicy, Breakers
+from deepseek_sdk.resilience.breaking.breaker import BreakerPolicy, Breakers
 from deepseek_sdk.stages.breaker import CircuitBreaker
 from deepseek_sdk.testing.scripted import ScriptedBackend, chunk, make_call, said
 from tests.stages.breaker_world import (

@@ -17,7 +17,7 @@ from deepseek_sdk._wire import Watchdog
 from deepseek_sdk.errors import (
     CircuitOpenError,
 )
-from deepseek_sdk.resilience.breaker import BreakerPolicy, Breakers
+from deepseek_sdk.resilience.breaking.breaker import BreakerPolicy, Breakers
 from deepseek_sdk.stages.breaker import CircuitBreaker
 from deepseek_sdk.testing.scripted import ScriptedBackend, make_call, said
 from tests.stages.breaker_world import (

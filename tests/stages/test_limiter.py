@@ -11,8 +11,8 @@ from deepseek_sdk._finish import finish
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._record import Record
 from deepseek_sdk.errors import LimiterTimeoutError, ServerEventError, StreamInterruptedError
-from deepseek_sdk.resilience.limiter import Limiters
-from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
+from deepseek_sdk.resilience.limiting.limiter import Limiters
+from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from deepseek_sdk.resilience.policies import Policies
 from deepseek_sdk.stages.limiter import ConcurrencyLimit
 from deepseek_sdk.testing.scripted import ScriptedBackend, chunk, make_call, said

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._io import IO
     from deepseek_sdk._reply import Reply
-    from deepseek_sdk.resilience.limiter import Limiters
+    from deepseek_sdk.resilience.limiting.limiter import Limiters
     from deepseek_sdk.stages import Call
 
 CUT = ConnectionResetError("reset")

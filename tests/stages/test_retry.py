@@ -26,7 +26,7 @@ from deepseek_sdk.errors import (
     ServerEventError,
     StreamInterruptedError,
 )
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from deepseek_sdk.stages import Retry, default_stages
 from deepseek_sdk.testing.scripted import ScriptedBackend, chunk, make_call, said
 from deepseek_sdk.testing.virtual import VirtualIO

@@ -12,7 +12,7 @@ import pytest
 from deepseek_sdk._background import Background
 from deepseek_sdk._finish import finish
 from deepseek_sdk._io import AsyncIO
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from deepseek_sdk.testing.scripted import make_call
 from tests.resilience.failures import refused
 from tests.stages.retrying import chain, target

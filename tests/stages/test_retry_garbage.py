@@ -14,7 +14,7 @@ import tenacity
 from deepseek_sdk._clock import Limits
 from deepseek_sdk._finish import finish
 from deepseek_sdk.errors import ConfigurationError, StreamInterruptedError
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from deepseek_sdk.testing.scripted import ScriptedBackend, make_call, said
 from deepseek_sdk.testing.virtual import VirtualIO
 from tests.resilience.failures import opened, refused

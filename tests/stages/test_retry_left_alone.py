@@ -17,10 +17,10 @@ from deepseek_sdk._io import SyncIO
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._wire import Watchdog
 from deepseek_sdk.errors import CircuitOpenError
-from deepseek_sdk.resilience.breaker import Breakers
-from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
-from deepseek_sdk.resilience.budget import RetryBudget
-from deepseek_sdk.resilience.retry_policy import RetryPolicy
+from deepseek_sdk.resilience.breaking.breaker import Breakers
+from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
+from deepseek_sdk.resilience.retrying.budget import RetryBudget
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 from deepseek_sdk.stages import CircuitBreaker, Retry
 from deepseek_sdk.testing.scripted import ScriptedBackend, make_call, said
 from deepseek_sdk.testing.virtual import VirtualIO

@@ -9,19 +9,19 @@ from functools import partial
 from math import inf, isinf
 from typing import TYPE_CHECKING, TypeVar
 
-from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
+from deepseek_sdk.resilience.breaking.circuit import Circuit
+from deepseek_sdk.resilience.breaking.permit import Permit
+from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
+from deepseek_sdk.resilience.breaking.states import BreakerSnapshot, BreakerState, Reason, Refusal
 from deepseek_sdk.resilience.checks import check_seconds
-from deepseek_sdk.resilience.circuit import Circuit
-from deepseek_sdk.resilience.permit import Permit
 from deepseek_sdk.resilience.registry import Registry
 from deepseek_sdk.resilience.serial import Serial
-from deepseek_sdk.resilience.states import BreakerSnapshot, BreakerState, Reason, Refusal
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from deepseek_sdk.resilience.account import Account
-    from deepseek_sdk.resilience.states import Outcome, StateChange
+    from deepseek_sdk.resilience.breaking.states import Outcome, StateChange
 
 __all__ = ["Breaker", "BreakerPolicy", "BreakerSnapshot", "BreakerState", "Breakers", "Permit", "Refusal"]
 

@@ -7,12 +7,12 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.resilience.aimd import Aimd
-from deepseek_sdk.resilience.fair_queue import FairQueue
-from deepseek_sdk.resilience.gate import AdmissionGate
-from deepseek_sdk.resilience.gcra import Gcra
-from deepseek_sdk.resilience.lease import Lease
-from deepseek_sdk.resilience.limiter_policy import LimiterPolicy
+from deepseek_sdk.resilience.limiting.aimd import Aimd
+from deepseek_sdk.resilience.limiting.fair_queue import FairQueue
+from deepseek_sdk.resilience.limiting.gate import AdmissionGate
+from deepseek_sdk.resilience.limiting.gcra import Gcra
+from deepseek_sdk.resilience.limiting.lease import Lease
+from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from deepseek_sdk.resilience.registry import Registry
 from deepseek_sdk.resilience.serial import Serial
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from concurrent.futures import Future
 
     from deepseek_sdk.resilience.account import Account
-    from deepseek_sdk.resilience.gate import Obstacle, Outcome
+    from deepseek_sdk.resilience.limiting.gate import Obstacle, Outcome
 
 __all__ = ["Limiter", "LimiterPolicy", "Limiters"]
 

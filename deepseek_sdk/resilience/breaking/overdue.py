@@ -7,7 +7,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.permit import Permit
+    from deepseek_sdk.resilience.breaking.permit import Permit
 
 __all__ = ["FirstTokens"]
 

@@ -7,10 +7,10 @@ from math import inf
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.aimd import Aimd
-    from deepseek_sdk.resilience.fair_queue import FairQueue
-    from deepseek_sdk.resilience.gcra import Gcra
-    from deepseek_sdk.resilience.lease import Lease
+    from deepseek_sdk.resilience.limiting.aimd import Aimd
+    from deepseek_sdk.resilience.limiting.fair_queue import FairQueue
+    from deepseek_sdk.resilience.limiting.gcra import Gcra
+    from deepseek_sdk.resilience.limiting.lease import Lease
 
 __all__ = ["AdmissionGate", "Obstacle", "Outcome"]
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from deepseek_sdk.resilience.states import Outcome
+    from deepseek_sdk.resilience.breaking.states import Outcome
 
 __all__ = ["Issuer", "Permit", "Wait"]
 

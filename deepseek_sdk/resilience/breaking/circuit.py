@@ -6,16 +6,16 @@ from collections import deque
 from math import inf
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.resilience.overdue import FirstTokens
-from deepseek_sdk.resilience.states import BreakerSnapshot, Refusal, StateChange
+from deepseek_sdk.resilience.breaking.overdue import FirstTokens
+from deepseek_sdk.resilience.breaking.states import BreakerSnapshot, Refusal, StateChange
 from deepseek_sdk.resilience.window import Window
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from deepseek_sdk.resilience.breaker_policy import BreakerPolicy
-    from deepseek_sdk.resilience.permit import Permit
-    from deepseek_sdk.resilience.states import BreakerState, Outcome, Reason
+    from deepseek_sdk.resilience.breaking.permit import Permit
+    from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
+    from deepseek_sdk.resilience.breaking.states import BreakerState, Outcome, Reason
 
 __all__ = ["Circuit"]
 

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.resilience.budget import RetryBudget
 from deepseek_sdk.resilience.checks import check_count, check_seconds
-from deepseek_sdk.resilience.tenacity_rules import check_rule
+from deepseek_sdk.resilience.retrying.budget import RetryBudget
+from deepseek_sdk.resilience.retrying.tenacity_rules import check_rule
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.tenacity_rules import RetryRule, StopRule, WaitRule
+    from deepseek_sdk.resilience.retrying.tenacity_rules import RetryRule, StopRule, WaitRule
 
 __all__ = ["RetryPolicy"]
 

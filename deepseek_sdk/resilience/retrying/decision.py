@@ -18,15 +18,15 @@ from deepseek_sdk.errors import (
     ServerEventError,
     classify,
 )
-from deepseek_sdk.resilience.retry_after import headers_of, retry_after
-from deepseek_sdk.resilience.tenacity_rules import consult, is_of_tenacity, make_state, wait_by
+from deepseek_sdk.resilience.retrying.retry_after import headers_of, retry_after
+from deepseek_sdk.resilience.retrying.tenacity_rules import consult, is_of_tenacity, make_state, wait_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from tenacity import RetryCallState
 
-    from deepseek_sdk.resilience.retry_policy import RetryPolicy
+    from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 
 __all__ = ["Decision", "Failure", "backoff", "decide", "most_retries"]
 

@@ -1,0 +1,1 @@
+"""The circuit breaker: when an account is left alone, and how it comes back."""
