@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 # First and here: what is imported from deep inside of other imports takes longer, and openai is most of the whole.
 import openai as _openai  # noqa: F401
 
 from deepseek_sdk._call import CallOptions, options
-from deepseek_sdk._check import RouteCheck
 from deepseek_sdk._client import AsyncClient, Client
 from deepseek_sdk._clock import Deadlines
-from deepseek_sdk._health import Health, RouteHealth
 from deepseek_sdk._report import CallReport, Usage, report
 from deepseek_sdk._version import __version__
 from deepseek_sdk.errors import DeepSeekError
@@ -19,6 +18,8 @@ from deepseek_sdk.resilience import BreakerPolicy, Breakers, LimiterPolicy, Limi
 from deepseek_sdk.routing import Route
 
 if TYPE_CHECKING:
+    from deepseek_sdk._check import RouteCheck
+    from deepseek_sdk._health import Health, RouteHealth
     from deepseek_sdk.backends.rules import Rule, RuleEngine
 
 __all__ = [
@@ -46,11 +47,18 @@ __all__ = [
     "report",
 ]
 
+# Where the names stand that take longer to load than most programs would like to wait for.
+_LATER = {
+    "Health": "_health",
+    "RouteCheck": "_check",
+    "RouteHealth": "_health",
+    "Rule": "backends.rules",
+    "RuleEngine": "backends.rules",
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import the rule engine when it is asked for: few programs have one, and it is longer to load than most."""
-    if name in {"Rule", "RuleEngine"}:
-        from deepseek_sdk.backends import rules  # noqa: PLC0415
-
-        return getattr(rules, name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    """Import what few programs ask for when they do."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import openai
 
@@ -41,20 +41,8 @@ class RouteCheck:
         return self.problem is None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """
-    Where a route leads.
-
-    Attributes:
-        route: Its name.
-        model: The model it asks for, or None.
-        client: The client of its endpoint, or None for a backend.
-    """
-
-    route: str
-    model: str | None
-    client: Any
+# The name of a route, the model it asks for or None, and the client of its endpoint, or None for a backend.
+Place: TypeAlias = tuple[str, str | None, Any]
 
 
 async def checked_routes(places: Sequence[Place], ask: Callable[[Any], Awaitable[list[str]]]) -> list[RouteCheck]:
@@ -69,27 +57,27 @@ async def checked_routes(places: Sequence[Place], ask: Callable[[Any], Awaitable
         One result for each place, in their order.
     """
     answers: dict[int, list[str] | Exception] = {}
-    for place in places:
-        if place.client is not None and id(place.client) not in answers:
+    for _, _, client in places:
+        if client is not None and id(client) not in answers:
             try:
-                answers[id(place.client)] = await ask(place.client)
+                answers[id(client)] = await ask(client)
             except Exception as error:  # noqa: BLE001  one endpoint that talks nonsense must not hide the others
-                redact(error, place.client.api_key)
-                answers[id(place.client)] = error
-    return [_verdict(place, answers.get(id(place.client))) for place in places]
+                redact(error, client.api_key)
+                answers[id(client)] = error
+    return [_verdict(place, answers.get(id(place[2]))) for place in places]
 
 
 def _verdict(place: Place, answer: list[str] | Exception | None) -> RouteCheck:
+    route, model, client = place
     if answer is None:
-        return RouteCheck(route=place.route, model=place.model, base_url=None)
-    url = str(place.client.base_url).rstrip("/")
+        return RouteCheck(route=route, model=model, base_url=None)
+    url = str(client.base_url).rstrip("/")
     if isinstance(answer, Exception):
         cause = f" ({answer.__cause__})" if answer.__cause__ is not None else ""
         why = f"{answer}{cause}" if isinstance(answer, openai.OpenAIError) else "its answer is no list of models"
         problem = f"{url} does not say which models it serves: {why}"
-        return RouteCheck(route=place.route, model=place.model, base_url=url, problem=problem)
-    problem_ = _problem(place.model, answer)
-    return RouteCheck(route=place.route, model=place.model, base_url=url, problem=problem_, served=tuple(answer))
+        return RouteCheck(route=route, model=model, base_url=url, problem=problem)
+    return RouteCheck(route=route, model=model, base_url=url, problem=_problem(model, answer), served=tuple(answer))
 
 
 def _problem(model: str | None, served: list[str]) -> str | None:

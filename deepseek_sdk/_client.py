@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import openai
 from typing_extensions import override
 
-from deepseek_sdk._check import RouteCheck, checked_routes
 from deepseek_sdk._finish import finish
 from deepseek_sdk._forgettable import forgettable
 from deepseek_sdk._report import attached
@@ -17,6 +16,8 @@ from deepseek_sdk._wire import RESPONSE
 
 if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
+
+    from deepseek_sdk._check import RouteCheck
 
 __all__ = ["AsyncClient", "Client"]
 
@@ -60,6 +61,8 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
         Returns:
             A result for the client's own endpoint and for each route; a route whose model is not served is named.
         """
+        from deepseek_sdk._check import checked_routes  # noqa: PLC0415  not part of importing the library
+
         return finish(checked_routes(self._places(), _models_of))
 
     @override
@@ -106,6 +109,8 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
         Returns:
             A result for the client's own endpoint and for each route; a route whose model is not served is named.
         """
+        from deepseek_sdk._check import checked_routes  # noqa: PLC0415  likewise
+
         return await checked_routes(self._places(), _async_models_of)
 
     @override

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 import openai
 
 from deepseek_sdk._call import CallOptions, checked_options
-from deepseek_sdk._check import Place
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._family import Family
 from deepseek_sdk._headers import raw_mode
-from deepseek_sdk._health import health_of
 from deepseek_sdk._report import attached
 from deepseek_sdk._targets import ClientRequest, forget_openai_environment
 from deepseek_sdk._validate import check_api_key, check_base_url, check_stages, check_timeout
@@ -34,6 +32,7 @@ if TYPE_CHECKING:
     from openai._models import FinalRequestOptions
 
     from deepseek_sdk._call import Call, OnEmpty, Plain, Priority
+    from deepseek_sdk._check import Place
     from deepseek_sdk._health import Health
     from deepseek_sdk._openai_options import CopyOptions, OpenAIOptions
     from deepseek_sdk._pipeline import Stage
@@ -233,6 +232,8 @@ class Shared:
         Returns:
             Circuits, queues and counts of the last minute.
         """
+        from deepseek_sdk._health import health_of  # noqa: PLC0415  not part of importing the library
+
         targets = self._heritage.family.targets
         names: dict[Account, str] = {}
         for named in self._routes:
@@ -254,12 +255,12 @@ class Shared:
     def _places(self) -> list[Place]:
         """List what `check()` asks: the own endpoint first."""
         family = self._heritage.family
-        places = [Place(route="default", model=None, client=self)] if family.has_endpoint else []
+        places: list[Place] = [("default", None, self)] if family.has_endpoint else []
         return [*places, *(self._place(named) for named in self._routes)]
 
     def _place(self, named: NamedRoute) -> Place:
         client = self._heritage.family.targets.client(named, self._self)
-        return Place(route=named.name, model=named.route.model, client=client)
+        return (named.name, named.route.model, client)
 
     def _at_home(self, options: FinalRequestOptions) -> FinalRequestOptions:
         """Send account data to the root, wherever the base URL points."""

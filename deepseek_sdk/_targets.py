@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 import weakref
-from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import openai
 
@@ -36,8 +35,7 @@ _ACCOUNTS = "_deepseek_accounts"
 _MOST_ACCOUNTS = _MOST_ENDPOINTS = 64
 
 
-@dataclass(slots=True, kw_only=True)  # not frozen: that takes three times as long, and there is one for each call
-class ClientRequest:
+class ClientRequest(NamedTuple):
     """
     A request as it came from openai.
 
@@ -54,8 +52,7 @@ class ClientRequest:
     support: StreamSupport
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _RouteEndpoint:
+class _RouteEndpoint(NamedTuple):
     """The endpoint of a route that has one, or a key, of its own."""
 
     client: AnyClient

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import concurrent.futures
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import openai
@@ -41,8 +40,7 @@ _MOST_ROUNDS = 100
 _FIRST_ROUND_S, _ROUND_S = 0.05, 1.0
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class Failure(NamedTuple):
     """
     A failed attempt, and how its call stands. Instants are of the monotonic clock.
 
@@ -63,13 +61,13 @@ class Failure:
     error: Exception
     retries: int
     most: float
+    started: float
+    now: float
     can_move_on: bool = False
     is_inner: bool = False
     slept: float = 0.0
     rounds: int = 0
     waited: float = 0.0
-    started: float
-    now: float
     ends_at: float = math.inf
 
 
