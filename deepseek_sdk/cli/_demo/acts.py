@@ -34,12 +34,11 @@ class Act(NamedTuple):
     is_return: bool = False
 
 
-# A breaker opens at the fifth failure: at the fifth call of the second act, and at the third of the third act, where
-# each asks twice. One call more shows that nobody asks any longer.
+# A breaker opens when the fifth call in a row has failed. One call more shows that nobody asks any longer.
 ACTS = (
     Act("well", 2, "primary"),
     Act("primary_down", 6, "fallback", primary="status_503"),
-    Act("both_down", 4, "rules", primary="status_503", fallback="reset_before_headers"),
+    Act("both_down", 6, "rules", primary="status_503", fallback="reset_before_headers"),
     Act("back", 2, "primary", fallback="reset_before_headers", is_return=True),
 )
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 __all__ = ["Tried", "play_outage"]
 
 # Longer than the acts up to the return take, and short enough to wait for.
-_OPEN_FOR_S = 2.0
+_OPEN_FOR_S = 3.0
 _TOKENS_PER_S = 150
 
 
