@@ -213,8 +213,8 @@ def options(urls: list[str]) -> dict[str, Any]:
     }
 
 
-# A task that is cancelled while anyio connects may leave the socket to the garbage collector, which closes it and says
-# so; that none stays open is asserted.
+# Seen once in a minute of this, on a machine that had no time left: transports of asyncio that the garbage collector
+# closed. Which cancellation leaves them is not known yet; that no socket stays open is asserted below.
 @pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning")
 @pytest.mark.slow
 @pytest.mark.timeout(SECONDS + 90)
@@ -241,7 +241,7 @@ def test_soak(servers: subprocess.Popen[str], caplog: pytest.LogCaptureFixture) 
     assert used[1].memory - used[0].memory < 8 * MIB, told
     assert {"default", "second", "rules"} <= set(tallies[0].ends | tallies[1].ends), told
     # Bounded, on a machine that is busy with all of this at once.
-    assert max(tally.longest for tally in tallies) < 3 * TOTAL_S, told
+    assert max(tally.longest for tally in tallies) < 5 * TOTAL_S, told
     assert 0 == asked(servers)[0]
 
 
