@@ -322,9 +322,13 @@ class Progress:
         self.model = fixed.get("model") or self.model
         if isinstance(fixed.get("usage"), dict):
             self.usage = fixed["usage"]
-        if event.is_whole and not fixed.get("choices"):
+        choices = fixed.get("choices")
+        if event.is_whole and not choices:
             raise self.malformed("The answer has no choices", event)
-        for choice in fixed.get("choices") or ():
+        if not isinstance(choices, list | None):
+            # Also what is empty: openai goes by it when the next chunk comes.
+            raise self.malformed("The server sent a chunk of another shape", event)
+        for choice in choices or ():
             self._choice(choice)
         if self._lessons and fixed is chunk and not event.is_whole:
             self._learn(event, chunk)
