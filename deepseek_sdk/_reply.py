@@ -131,19 +131,20 @@ class _Leg:
     def greet(self) -> None:
         greeters, self.greeters = self.greeters, []
         for greet in greeters:
-            try:
-                greet()
-            except Exception:  # noqa: BLE001
-                _log.exception("a hook failed")
+            _call(greet)
 
     def end(self, ending: Ending, error: BaseException | None) -> None:
         hooks, self.hooks = self.hooks, []
         for hook in hooks:
-            try:
-                hook(ending, error)
-            except Exception:  # noqa: BLE001
-                # What a stage gets wrong at the end must take neither the answer nor the other stages' turn.
-                _log.exception("a hook failed")
+            _call(hook, ending, error)
+
+
+def _call(hook: Callable[..., object], *args: object) -> None:
+    try:
+        hook(*args)
+    except Exception:  # noqa: BLE001
+        # What a stage gets wrong must take neither the answer nor the other stages' turn.
+        _log.exception("a hook failed")
 
 
 class Reply:

@@ -11,7 +11,7 @@ from deepseek_sdk.resilience.breaking.breaker import Breakers
 from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
 from deepseek_sdk.resilience.limiting.limiter import Limiters
 from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
-from deepseek_sdk.resilience.retrying.policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.policy import RetryPolicy, policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -57,7 +57,7 @@ class Policies:
         if not isinstance(retry, RetryPolicy | Unset | None):
             raise ConfigurationError(f"retry must be a RetryPolicy or None, not {retry!r}")
         return cls(
-            retry=RetryPolicy(max_retries=0) if retry is None else RetryPolicy() if retry is UNSET else retry,
+            retry=policy_of(retry),
             breakers=_registry("breaker", breaker, BreakerPolicy, Breakers),
             limiters=_registry("limiter", limiter, LimiterPolicy, Limiters),
         )

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from deepseek_sdk._progress import Progress
     from deepseek_sdk._reply import Ending, Reply
     from deepseek_sdk.resilience.limiting.lease import Lease
-    from deepseek_sdk.resilience.limiting.limiter import Limiter, LimiterPolicy, Limiters
+    from deepseek_sdk.resilience.limiting.limiter import Limiter, Limiters
+    from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 
 __all__ = ["ConcurrencyLimit"]
 

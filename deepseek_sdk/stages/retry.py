@@ -13,7 +13,7 @@ from deepseek_sdk.errors import CircuitOpenError, classify
 from deepseek_sdk.resilience.retrying.budget import Budgets
 from deepseek_sdk.resilience.retrying.decision import Failure, decide, most_retries
 from deepseek_sdk.resilience.retrying.nesting import Owner, is_owned
-from deepseek_sdk.resilience.retrying.policy import RetryPolicy
+from deepseek_sdk.resilience.retrying.policy import policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.resilience.account import Account
     from deepseek_sdk.resilience.breaking.breaker import Breakers
     from deepseek_sdk.resilience.retrying.decision import Decision
+    from deepseek_sdk.resilience.retrying.policy import RetryPolicy
 
 __all__ = ["Retry"]
 
@@ -51,7 +52,7 @@ class Retry:
         chance: Callable[[], float] = random.random,
         breakers: Breakers | None = None,
     ) -> None:
-        self._decider = _Decider(_policy(policy), chance, breakers)
+        self._decider = _Decider(policy_of(policy), chance, breakers)
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call in as many attempts as it takes and may have."""
@@ -70,12 +71,6 @@ class Retry:
             reply = await attempts.next()
         reply.rescue_with(attempts.rescue)
         return reply
-
-
-def _policy(given: RetryPolicy | Unset | None) -> RetryPolicy:
-    if given is None:
-        return RetryPolicy(max_retries=0)
-    return RetryPolicy() if isinstance(given, Unset) else given
 
 
 class _Decider:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.resilience.account import Account
-from deepseek_sdk.resilience.limiting.limiter import Limiter, LimiterPolicy
+from deepseek_sdk.resilience.limiting.limiter import Limiter
+from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 
 if TYPE_CHECKING:
     from concurrent.futures import Future

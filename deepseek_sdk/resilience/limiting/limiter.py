@@ -12,7 +12,6 @@ from deepseek_sdk.resilience.limiting.fair_queue import FairQueue
 from deepseek_sdk.resilience.limiting.gate import AdmissionGate
 from deepseek_sdk.resilience.limiting.gcra import Gcra
 from deepseek_sdk.resilience.limiting.lease import Lease
-from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from deepseek_sdk.resilience.registry import Registry
 from deepseek_sdk.resilience.serial import Serial
 
@@ -22,8 +21,9 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.resilience.account import Account
     from deepseek_sdk.resilience.limiting.gate import Obstacle, Outcome
+    from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 
-__all__ = ["Limiter", "LimiterPolicy", "Limiters"]
+__all__ = ["Limiter", "Limiters"]
 
 # After so long without a call rates have recovered and what was learnt is old: a new limiter does as well.
 _IDLE_S = 60.0

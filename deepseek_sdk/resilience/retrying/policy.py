@@ -15,7 +15,7 @@ from deepseek_sdk.resilience.retrying.tenacity_rules import check_rule
 if TYPE_CHECKING:
     from deepseek_sdk.resilience.retrying.tenacity_rules import RetryRule, StopRule, WaitRule
 
-__all__ = ["RetryPolicy"]
+__all__ = ["RetryPolicy", "policy_of"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,3 +85,18 @@ class RetryPolicy:
             raise ConfigurationError(f"on_read_timeout must be True or False, not {self.on_read_timeout!r}")
         if not isinstance(self.budget, RetryBudget | None):
             raise ConfigurationError(f"budget must be a RetryBudget or None, not {self.budget!r}")
+
+
+def policy_of(given: RetryPolicy | Unset | None) -> RetryPolicy:
+    """
+    Read what was given as a policy.
+
+    Args:
+        given: A policy, None for no retries, or UNSET for the default.
+
+    Returns:
+        The policy.
+    """
+    if given is None:
+        return RetryPolicy(max_retries=0)
+    return RetryPolicy() if isinstance(given, Unset) else given
