@@ -11,7 +11,8 @@ import openai as _openai  # noqa: F401
 from deepseek_sdk._call import CallOptions, options
 from deepseek_sdk._client import AsyncClient, Client
 from deepseek_sdk._clock import Deadlines
-from deepseek_sdk._report import CallReport, Usage, report
+from deepseek_sdk._report import CallReport, report
+from deepseek_sdk._usage import Usage
 from deepseek_sdk._version import __version__
 from deepseek_sdk.errors import DeepSeekError
 from deepseek_sdk.resilience import BreakerPolicy, Breakers, LimiterPolicy, Limiters, RetryBudget, RetryPolicy

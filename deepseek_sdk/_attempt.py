@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deepseek_sdk._usage import Usage
+    from deepseek_sdk.resilience.account import Account
 
 __all__ = ["Attempt"]
 
@@ -21,6 +26,10 @@ class Attempt:
         outcome: "running", "complete", "failed" or "abandoned".
         reason: Why it failed, in one word, or None.
         is_possibly_billed: The server may have generated, and billed, without the answer being used.
+        account: Whose attempt it is: the endpoint, the model asked for and a mark of the key; None where nobody knows.
+        finish_reason: How the answer ended, or None.
+        usage: The tokens, or None where there is no telling.
+        is_estimated: *usage* is an estimate: the server has not said.
     """
 
     route: str
@@ -31,3 +40,7 @@ class Attempt:
     outcome: str = "running"
     reason: str | None = None
     is_possibly_billed: bool = False
+    account: Account | None = None
+    finish_reason: str | None = None
+    usage: Usage | None = None
+    is_estimated: bool = False

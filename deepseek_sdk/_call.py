@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
     from deepseek_sdk._io import IO
     from deepseek_sdk._record import Record
     from deepseek_sdk.routing.target import Target
+    from deepseek_sdk.tokens.fitting.budget import TokenBudget
 
-__all__ = ["Call", "CallOptions", "OnEmpty", "Plain", "Priority", "current_options", "options"]
+__all__ = ["Call", "CallOptions", "Lint", "OnEmpty", "Plain", "Priority", "current_options", "options"]
 
 Plain = Literal["auto", "stream", "direct"]
 OnEmpty = Literal["error", "accept"]
+Lint = Literal["strict", "repair", "off"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +40,8 @@ class CallOptions:
         CallOptions(priority="batch")          throughput before latency
         CallOptions(routes=[Route("deepseek-v4-pro"), rules])     who may answer, instead of the client's routes
         CallOptions(on_empty="accept")         an answer without a word is an answer
+        CallOptions(user="42", tags={"feature": "search"})        whose call it is, and what for
+        CallOptions(lint="strict")             raise what would else be mended on the way
 
     Attributes:
         deadlines: The clocks; fields that are not given are inherited one by one.
@@ -45,6 +50,12 @@ class CallOptions:
         priority: What matters, or None.
         routes: The routes, in the order in which they are asked.
         on_empty: What a complete and empty answer is: an error, which is asked again, or an answer.
+        user: Whose call it is; so *tenant*. Budgets, spans and the ledger go by them, the server is not told.
+        tags: What else to tell calls by; one with the same key takes the place of an outer one.
+        template: What kind of prompt it is: calls of one kind have answers of like length.
+        lint: What happens to a request that the server would refuse: "strict" raises, "repair" mends what can be
+            mended and raises the rest, "off" sends it.
+        token_budget: How a prompt that is too long is fitted, or None: not at all.
     """
 
     deadlines: Deadlines = field(default_factory=Deadlines)
@@ -53,6 +64,12 @@ class CallOptions:
     priority: Priority | Unset | None = UNSET
     routes: Any = UNSET
     on_empty: OnEmpty | Unset = UNSET
+    user: str | Unset | None = UNSET
+    tenant: str | Unset | None = UNSET
+    tags: Mapping[str, str] | Unset = UNSET
+    template: str | Unset | None = UNSET
+    lint: Lint | Unset = UNSET
+    token_budget: TokenBudget | Unset | None = UNSET
 
     def __post_init__(self) -> None:
         if not isinstance(self.routes, Chain | Unset):
@@ -63,8 +80,13 @@ class CallOptions:
             raise ConfigurationError(message)
         _check_choice("plain", self.plain, get_args(Plain))
         _check_choice("priority", self.priority, (None, *get_args(Priority)))
-        if not (self.session_id is UNSET or self.session_id is None or isinstance(self.session_id, str)):
-            message = f"session_id must be a string or None, not {self.session_id!r}"
+        _check_choice("lint", self.lint, get_args(Lint))
+        for name in ("session_id", "user", "tenant", "template"):
+            _check_text(name, getattr(self, name))
+        if self.tags is not UNSET:
+            object.__setattr__(self, "tags", _checked_tags(self.tags))
+        if not (self.token_budget in (UNSET, None) or hasattr(self.token_budget, "policy")):
+            message = f"token_budget must be a TokenBudget or None, not {self.token_budget!r}"
             raise ConfigurationError(message)
 
     def over(self, other: CallOptions) -> CallOptions:
@@ -78,6 +100,8 @@ class CallOptions:
             Both together.
         """
         given = {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name) is not UNSET}
+        if "tags" in given and not isinstance(other.tags, Unset):
+            given["tags"] = {**other.tags, **given["tags"]}
         return replace(other, **{**given, "deadlines": self.deadlines.over(other.deadlines)})
 
 
@@ -85,6 +109,20 @@ def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None
     if value is not UNSET and value not in choices:
         message = f"{name} must be one of {', '.join(map(repr, choices))}, not {value!r}"
         raise ConfigurationError(message)
+
+
+def _check_text(name: str, value: object) -> None:
+    if not (value is UNSET or value is None or isinstance(value, str)):
+        message = f"{name} must be a string or None, not {value!r}"
+        raise ConfigurationError(message)
+
+
+def _checked_tags(tags: object) -> Mapping[str, str]:
+    is_right = isinstance(tags, Mapping) and all(isinstance(text, str) for item in tags.items() for text in item)
+    if not is_right:
+        message = f"tags must be a mapping of strings to strings, not {tags!r}"
+        raise ConfigurationError(message)
+    return dict(tags)  # type: ignore[call-overload,no-any-return]
 
 
 _OPTIONS: ContextVar[CallOptions | None] = ContextVar("deepseek_sdk.options", default=None)

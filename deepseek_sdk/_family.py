@@ -10,7 +10,8 @@ import openai
 
 from deepseek_sdk._background import Background
 from deepseek_sdk._call import Call, CallOptions, current_options
-from deepseek_sdk._clock import UNSET, Unset
+from deepseek_sdk._clock import Unset
+from deepseek_sdk._estimate import estimate_tokens
 from deepseek_sdk._headers import options_in
 from deepseek_sdk._io import IO, AsyncIO, SyncIO
 from deepseek_sdk._pipeline import compose
@@ -20,7 +21,6 @@ from deepseek_sdk._targets import Targets
 from deepseek_sdk._validate import check_timeout, request_problem
 from deepseek_sdk._wire import Watchdog, stub_response
 from deepseek_sdk.errors import ConfigurationError, InvalidRequestError
-from deepseek_sdk.resilience.limiting.estimate import estimate_tokens
 from deepseek_sdk.routing.models import AUTO, DEFAULT_MODEL
 from deepseek_sdk.routing.target import aimed
 from deepseek_sdk.stages import default_stages
@@ -35,9 +35,9 @@ if TYPE_CHECKING:
     from deepseek_sdk._reply import Reply
     from deepseek_sdk._targets import ClientRequest
     from deepseek_sdk.backends.base import Backend
-    from deepseek_sdk.resilience.policies import Policies
     from deepseek_sdk.routing.chain import NamedRoute
     from deepseek_sdk.routing.target import Target
+    from deepseek_sdk.stages._policies import Policies
 
 __all__ = ["Family"]
 
@@ -107,17 +107,36 @@ class Family:
         headers = options.headers if isinstance(options.headers, dict) else {}
         _check(client, path, body, options)
         chosen = _chosen(client, headers, own)
+        asked = body.get("model")
         body, targets = self._plan(request, body, chosen)
-        session_id = None if chosen.session_id is UNSET else chosen.session_id
         return Call(
             path=path,
             is_stream=is_stream,
             options=chosen,
-            record=Record(started=time.monotonic(), session_id=session_id),
+            record=self._record(chosen, body, path=path, asked=asked, is_stream=is_stream),
             io=self._io(client),
             max_retries=options.get_max_retries(client.max_retries),
             targets=targets,
             **aimed(body, targets, 0, chosen, is_stream=is_stream),
+        )
+
+    def _record(
+        self, chosen: CallOptions, body: Mapping[str, Any], *, path: str, asked: object, is_stream: bool
+    ) -> Record:
+        # What openai, and the service, call the user of a call is the user where nobody else is named.
+        named = body.get("user_id") or body.get("user")
+        user = (named if isinstance(named, str) else None) if isinstance(chosen.user, Unset) else chosen.user
+        return Record(
+            started=time.monotonic(),
+            path=path,
+            asked=asked if isinstance(asked, str) else "",
+            is_stream=is_stream,
+            session_id=None if isinstance(chosen.session_id, Unset) else chosen.session_id,
+            user=user,
+            tenant=None if isinstance(chosen.tenant, Unset) else chosen.tenant,
+            tags={} if isinstance(chosen.tags, Unset) else chosen.tags,
+            template=None if isinstance(chosen.template, Unset) else chosen.template,
+            price=self.policies.price,
         )
 
     def _plan(

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.resilience.account import Account
     from deepseek_sdk.resilience.breaking.states import BreakerState
-    from deepseek_sdk.resilience.policies import Policies
+    from deepseek_sdk.stages._policies import Policies
 
 __all__ = ["Health", "RouteHealth", "health_of"]
 

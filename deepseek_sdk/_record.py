@@ -2,21 +2,45 @@
 
 from __future__ import annotations
 
+import os
+import time
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any, Protocol
 
 from deepseek_sdk._attempt import Attempt
-from deepseek_sdk.errors import classify
+from deepseek_sdk._estimate import estimate_usage
+from deepseek_sdk._truncation import tell_truncation
+from deepseek_sdk._usage import Usage
+from deepseek_sdk.errors import Partial, classify
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from deepseek_sdk._progress import Progress
+    from deepseek_sdk._reply import Ending
+    from deepseek_sdk._truncation import Truncation
+    from deepseek_sdk.pricing.cost import Cost
+    from deepseek_sdk.resilience.account import Account
+    from deepseek_sdk.routing.auto import RoutingDecision
 
-__all__ = ["RECORD_EXTENSION", "Record", "Times"]
+__all__ = ["RECORD_EXTENSION", "AttemptWatcher", "Record", "Times"]
 
 # Where a response that openai wraps keeps the record of its call.
 RECORD_EXTENSION = "deepseek_sdk.record"
+
+
+class AttemptWatcher(Protocol):
+    """Learns of attempts when they begin and end, on whatever thread that happens."""
+
+    def began(self, attempt: Attempt) -> None:
+        """Take note that an attempt begins."""
+        ...
+
+    def ended(self, attempt: Attempt, error: BaseException | None) -> None:
+        """Take note that an attempt ended, and how."""
+        ...
 
 
 @dataclass(slots=True, kw_only=True)
@@ -41,10 +65,36 @@ class Times:
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """The record of one call; *started* is an instant of the monotonic clock, all else counts from it."""
+    """
+    The record of one call; *started* is an instant of the monotonic clock, all else counts from it.
+
+    Attributes:
+        at: When it began, in seconds since 1970, by this machine's clock.
+        path: Which surface it is for.
+        asked: The model that the caller asked for.
+        template: What kind of prompt it is, by the caller's word.
+        ending: How it ended, or None while it runs; *reason* says in one word why it failed. The error itself leads
+            here, and is not kept: the two would keep each other.
+        routing: How a route was chosen for the model "auto".
+        price: Tells what the call costs, or None: nobody can.
+        watcher: Learns of attempts, or None.
+    """
 
     started: float
+    at: float = field(default_factory=time.time)
+    path: str = ""
+    asked: str = ""
+    is_stream: bool = False
     session_id: str | None = None
+    user: str | None = None
+    tenant: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    template: str | None = None
+    routing: RoutingDecision | None = None
+    ending: Ending | None = None
+    reason: str | None = None
+    price: Callable[[Record], Cost | None] | None = None
+    watcher: AttemptWatcher | None = None
     attempts: list[Attempt] = field(default_factory=list)
     times: Times = field(default_factory=Times)
     repairs: list[str] = field(default_factory=list)
@@ -54,6 +104,57 @@ class Record:
     answer_in_reasoning: bool = False
     skipped: list[tuple[str, str]] = field(default_factory=list)
     degradation: int = 0
+    _id: str = ""
+    _cost: Cost | None = None
+    _is_priced: bool = False
+
+    @property
+    def id(self) -> str:
+        """A name for the call, made when it is first asked for."""
+        if not self._id:
+            self._id = f"req_{os.urandom(8).hex()}"
+        return self._id
+
+    @property
+    def usage_told(self) -> Usage | None:
+        """The tokens of all attempts for which the server told them, or None where it told none."""
+        told = [attempt.usage for attempt in self.attempts if attempt.usage is not None and not attempt.is_estimated]
+        return reduce(add, told) if told else None
+
+    @property
+    def truncated(self) -> Truncation | None:
+        """What a limit of tokens has cut: the answer, or the reasoning before it could begin."""
+        usage = None if self.usage is None else Usage.parse(self.usage)
+        return tell_truncation(self.finish_reason, usage, has_answer=self.times.first_answer is not None)
+
+    def cost(self) -> Cost | None:
+        """
+        Tell what the call costs, by what is known so far.
+
+        Returns:
+            The cost of all its attempts, or None where no price is known.
+        """
+        if self._is_priced:
+            return self._cost
+        cost = None if self.price is None else self.price(self)
+        if self.ending is not None:
+            self._cost, self._is_priced = cost, True
+        return cost
+
+    def end(self, ending: Ending, error: BaseException | None, now: float) -> None:
+        """
+        Note that the call is over; only the first ending counts.
+
+        Args:
+            ending: How it ended.
+            error: What the caller gets in place of an answer, or None.
+            now: When.
+        """
+        if self.ending is None:
+            self.ending = ending
+            self.reason = None if error is None else classify(error).reason
+        if self.times.total is None:
+            self.times.total = now - self.started
 
     def skip(self, route: str, reason: str) -> None:
         """
@@ -65,7 +166,7 @@ class Record:
         """
         self.skipped.append((route, reason))
 
-    def begin(self, *, route: str, model: str, now: float) -> Attempt:
+    def begin(self, *, route: str, model: str, now: float, account: Account | None = None) -> Attempt:
         """
         Note that an attempt begins.
 
@@ -73,13 +174,27 @@ class Record:
             route: The route that is asked.
             model: The model that is asked for.
             now: When.
+            account: Whose attempt it is, or None.
 
         Returns:
             The attempt.
         """
-        attempt = Attempt(route=route, model=model, started=now - self.started)
+        attempt = Attempt(route=route, model=model, started=now - self.started, account=account)
         self.attempts.append(attempt)
+        if self.watcher is not None:
+            self.watcher.began(attempt)
         return attempt
+
+    def forget(self, attempt: Attempt) -> None:
+        """
+        Take back an attempt: the server wants to be asked in another way.
+
+        Args:
+            attempt: The last one.
+        """
+        self.attempts.remove(attempt)
+        if self.watcher is not None:
+            self.watcher.ended(attempt, None)
 
     def note(self, attempt: Attempt, progress: Progress, now: float) -> None:
         """
@@ -99,7 +214,14 @@ class Record:
         if progress.has_answer and times.first_answer is None:
             times.first_answer = elapsed
 
-    def settle(self, attempt: Attempt, progress: Progress | None, now: float, error: BaseException | None) -> None:
+    def settle(
+        self,
+        attempt: Attempt,
+        progress: Progress | None,
+        now: float,
+        error: BaseException | None,
+        body: Mapping[str, Any] | None = None,
+    ) -> None:
         """
         Note that an attempt ended.
 
@@ -108,6 +230,7 @@ class Record:
             progress: What came of it, or None where nothing did.
             now: When.
             error: Why it failed, or None.
+            body: What was asked, to estimate what the server gives no account of.
         """
         if attempt.ended is not None:
             return
@@ -117,8 +240,22 @@ class Record:
         attempt.is_possibly_billed = error is not None and may_be_billed(error, progress)
         if progress is not None:
             self._take(attempt, progress)
+        self._close(attempt, progress, error, body)
 
-    def abandon(self, attempt: Attempt, progress: Progress, now: float) -> None:
+    def _close(
+        self,
+        attempt: Attempt,
+        progress: Progress | None,
+        error: BaseException | None,
+        body: Mapping[str, Any] | None,
+    ) -> None:
+        if attempt.usage is None and attempt.is_possibly_billed and body is not None:
+            partial = Partial() if progress is None else progress.partial()
+            attempt.usage, attempt.is_estimated = estimate_usage(body, partial), True
+        if self.watcher is not None:
+            self.watcher.ended(attempt, error)
+
+    def abandon(self, attempt: Attempt, progress: Progress, now: float, body: Mapping[str, Any] | None = None) -> None:
         """
         Note that the caller let go of an answer before its end.
 
@@ -126,13 +263,21 @@ class Record:
             attempt: The attempt that was answering.
             progress: What came of it.
             now: When.
+            body: What was asked, likewise.
         """
-        self.settle(attempt, progress, now, None)
-        if not progress.is_complete:
-            attempt.outcome, attempt.is_possibly_billed = "abandoned", True
+        if attempt.ended is not None:
+            return
+        attempt.ended = now - self.started
+        is_left = not progress.is_complete
+        attempt.outcome, attempt.is_possibly_billed = ("abandoned" if is_left else "complete"), is_left
+        self._take(attempt, progress)
+        self._close(attempt, progress, None, body)
 
     def _take(self, attempt: Attempt, progress: Progress) -> None:
         attempt.model = progress.model or attempt.model
+        attempt.finish_reason = progress.finish_reason
+        if progress.usage is not None:
+            attempt.usage = Usage.parse(progress.usage)
         self.usage = progress.usage
         self.finish_reason = progress.finish_reason
         self.answer_in_reasoning = progress.answer_in_reasoning

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._clock import Clock
     from deepseek_sdk._wire import Upstream
 
-__all__ = ["Ending", "Hook", "Reply", "Rescuer", "Source", "Tap"]
+__all__ = ["Check", "Ending", "Hook", "Reply", "Rescuer", "Source", "Tap"]
 
 Ending = Literal["complete", "failed", "abandoned"]
 
@@ -105,6 +105,14 @@ class Hook(Protocol):
         ...
 
 
+class Check(Protocol):
+    """Judges the whole answer of a plain call before the caller gets it."""
+
+    def __call__(self, answer: bytes) -> bytes | None:
+        """Return a mended answer, or None where it is right as it is; what it raises fails the attempt."""
+        ...
+
+
 class Rescuer(Protocol):
     """May answer in the place of a source that failed."""
 
@@ -120,10 +128,11 @@ class _Leg:
     A rescuer gets the leg that was open when it was added; what is added later belongs to the stages above it.
     """
 
-    __slots__ = ("greeters", "hooks", "rescuer", "taps")
+    __slots__ = ("checks", "greeters", "hooks", "rescuer", "taps")
 
     def __init__(self) -> None:
         self.taps: list[Tap] = []
+        self.checks: list[Check] = []
         self.hooks: list[Hook] = []
         self.greeters: list[Callable[[], object]] = []
         self.rescuer: Rescuer | None = None
@@ -175,6 +184,7 @@ class Reply:
         self._held: list[Event] = []
         self._failure: Exception | None = None
         self._gathered: Gathered | None = None
+        self._content: bytes | None = None
         self._is_finishing = False
         self._is_abandoned = False
         self._is_adopted = False
@@ -192,6 +202,16 @@ class Reply:
         """
         self._legs[-1].taps.append(tap)
         self._taps = self._all_taps()
+
+    def check_with(self, check: Check) -> None:
+        """
+        Let something judge the answer of a plain call before the caller gets it; streams are shown as they come.
+
+        Args:
+            check: Called with the JSON answer, of every attempt that ends well. What it raises is a failure like any
+                other: rescuers are asked, innermost first.
+        """
+        self._legs[-1].checks.append(check)
 
     def on_first_token(self, hook: Callable[[], object]) -> None:
         """
@@ -246,6 +266,8 @@ class Reply:
                 await self._fail(self._failure)
                 continue
             self._held += await self._advance()
+            if self._is_finishing and self._gathered is not None and not self._is_right(self._gathered):
+                continue
             if self._held and not self._is_holding():
                 break
         if self._is_abandoned:
@@ -291,7 +313,22 @@ class Reply:
                 await self.next()
         finally:
             await self.close()
-        return self._gathered.content()
+        return self._gathered.content() if self._content is None else self._content
+
+    def _is_right(self, gathered: Gathered) -> bool:
+        """Ask who has something to say about the whole answer, innermost first."""
+        checks = [check for leg in self._legs for check in leg.checks]
+        if self._failure is not None or not checks:
+            return self._failure is None
+        content = gathered.content()
+        try:
+            for check in checks:
+                mended = check(content)
+                content = content if mended is None else mended
+        except Exception as error:  # noqa: BLE001  _fail() raises it, unless something takes over
+            self._failure, self._is_finishing = error, False
+        self._content = content
+        return self._failure is None
 
     async def close(self) -> None:
         """Let go: at the end, keeping the connection for the next call; before it, telling the server to stop."""
@@ -420,9 +457,11 @@ class Reply:
     async def _fail(self, error: Exception) -> None:
         """Close what failed and let the rescuers, innermost first, put another in its place."""
         self._failure = None
-        await self._close_source(is_done=False)
-        self.call.record.settle(self._attempt, self.progress, self.call.io.now(), error)
+        await self._close_source(is_done=self.progress.is_done)
+        self.call.record.settle(self._attempt, self.progress, self.call.io.now(), error, self.call.body)
         for level, leg in enumerate(self._legs):
+            if leg.rescuer is None:
+                self._finish_record("failed", error)
             leg.end("failed", error)
             if leg.rescuer is None:
                 break
@@ -435,7 +474,6 @@ class Reply:
                 return
         self._is_ended = True
         self._held = []
-        self._finish_record()
         self.call.io.answers.let_go()
         self.call.blame(error)
         try:
@@ -463,7 +501,7 @@ class Reply:
         self._taps = self._all_taps()
         self._held = []
         if self._gathered is not None:
-            self._gathered = Gathered()
+            self._gathered, self._content = Gathered(), None
         for watcher in self._watchers:
             watcher()
 
@@ -476,6 +514,7 @@ class Reply:
         self._is_ended = True
         try:
             self._settle(ending)
+            self._finish_record(ending, error)
         finally:
             for leg in self._legs:
                 leg.end(ending, error)
@@ -486,12 +525,10 @@ class Reply:
         if ending == "complete":
             record.settle(self._attempt, self.progress, now, None)
         else:
-            record.abandon(self._attempt, self.progress, now)
-        self._finish_record()
+            record.abandon(self._attempt, self.progress, now, self.call.body)
 
-    def _finish_record(self) -> None:
-        record = self.call.record
-        record.times.total = self.call.io.now() - record.started
+    def _finish_record(self, ending: Ending, error: BaseException | None) -> None:
+        self.call.record.end(ending, error, self.call.io.now())
 
 
 def _choices(call: Call) -> int:

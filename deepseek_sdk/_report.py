@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, TypeVar
 
 import openai
 
@@ -15,68 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from deepseek_sdk._attempt import Attempt
+    from deepseek_sdk._truncation import Truncation
+    from deepseek_sdk._usage import Usage
+    from deepseek_sdk.pricing.cost import Cost
+    from deepseek_sdk.routing.auto import RoutingDecision
 
-__all__ = ["CallReport", "Usage", "attached", "blame", "report"]
+__all__ = ["CallReport", "attached", "blame", "report"]
 
 T = TypeVar("T")
 
 _KEY = "_deepseek_record"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usage:
-    """
-    What a call consumed, in tokens, as the server counted it.
-
-        Usage(hit=8064, miss=1936, output=1500, reasoning=1200)
-
-    Attributes:
-        hit: Prompt tokens read from the server's cache.
-        miss: Prompt tokens computed.
-        output: Tokens generated, reasoning included.
-        reasoning: Of these, tokens of reasoning.
-    """
-
-    hit: int
-    miss: int
-    output: int
-    reasoning: int
-
-    @property
-    def prompt(self) -> int:
-        """All prompt tokens."""
-        return self.hit + self.miss
-
-    @classmethod
-    def parse(cls, block: Mapping[str, Any]) -> Usage:
-        """
-        Read a usage block of any of the three shapes.
-
-        Args:
-            block: It, as the server sent it.
-
-        Returns:
-            The counts; the hits are counted once where two fields state them.
-        """
-        prompt = _first(_count(block, "prompt_tokens"))
-        cached = _count(block.get("prompt_tokens_details"), "cached_tokens")
-        hit = _first(_count(block, "prompt_cache_hit_tokens"), cached)
-        return cls(
-            hit=hit,
-            miss=_first(_count(block, "prompt_cache_miss_tokens"), prompt - hit),
-            output=_first(_count(block, "completion_tokens")),
-            reasoning=_first(_count(block.get("completion_tokens_details"), "reasoning_tokens")),
-        )
-
-
-def _first(*values: int | None) -> int:
-    return next((value for value in values if value is not None), 0)
-
-
-def _count(block: object, name: str) -> int | None:
-    """Read a count; what is no whole number is no count, and must not hide how the call ended."""
-    value = block.get(name) if isinstance(block, dict) else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +36,8 @@ class CallReport:
         route: The route that answered, or was asked last; None before any was.
         model: The model that answered, by the server's word, or was asked last.
         attempts: Every upstream attempt, in order.
-        usage: Tokens of the answer, or None where the server has not said.
+        usage: Tokens of all attempts for which the server told them, or None where it told none.
+        cost: What they cost, with an estimate for attempts of which the server told nothing; None: no price is known.
         times: When things came, in seconds from the start of the call.
         finish_reason: How the answer ended, or None.
         session_id: The session the call belongs to, or None.
@@ -98,6 +47,10 @@ class CallReport:
         answer_in_reasoning: The answer ended with nothing said outside the reasoning channel.
         skipped: Routes that were not asked though it was their turn, and why: "circuit_open", "limiter_timeout".
         degradation: How far the answer is from what was asked for: 0 not at all, 3 it comes from a rule engine.
+        request_id: A name that the call has here; spans and the ledger have the same.
+        user: Whose call it is, or None; so *tenant*, *tags*, and *template*: what kind of prompt it is.
+        routing: How a route was chosen for the model "auto", or None.
+        truncated: What *max_tokens* has cut: "answer", "reasoning" before the answer could begin, or None.
     """
 
     route: str | None
@@ -113,6 +66,14 @@ class CallReport:
     answer_in_reasoning: bool
     skipped: tuple[tuple[str, str], ...] = ()
     degradation: int = 0
+    cost: Cost | None = None
+    request_id: str = ""
+    user: str | None = None
+    tenant: str | None = None
+    tags: Mapping[str, str] = field(default_factory=dict)
+    template: str | None = None
+    routing: RoutingDecision | None = None
+    truncated: Truncation | None = None
 
 
 def report(answer: object) -> CallReport:
@@ -162,8 +123,7 @@ def blame(error: BaseException, record: Record) -> None:
         record: The record of the call.
     """
     attached(error, record)
-    if record.times.total is None:
-        record.times.total = time.monotonic() - record.started
+    record.end("failed", error, time.monotonic())
     if isinstance(error, openai.OpenAIError):
         told = _snapshot(record)
         error.attempts, error.trace_id = told.attempts, told.trace_id  # type: ignore[attr-defined]
@@ -186,7 +146,7 @@ def _snapshot(record: Record) -> CallReport:
         route=last.route if last else None,
         model=last.model if last else None,
         attempts=tuple(replace(attempt) for attempt in record.attempts),
-        usage=None if record.usage is None else Usage.parse(record.usage),
+        usage=record.usage_told,
         times=replace(record.times),
         finish_reason=record.finish_reason,
         session_id=record.session_id,
@@ -196,4 +156,12 @@ def _snapshot(record: Record) -> CallReport:
         answer_in_reasoning=record.answer_in_reasoning,
         skipped=tuple(record.skipped),
         degradation=record.degradation,
+        cost=record.cost(),
+        request_id=record.id,
+        user=record.user,
+        tenant=record.tenant,
+        tags=dict(record.tags),
+        template=record.template,
+        routing=record.routing,
+        truncated=record.truncated,
     )

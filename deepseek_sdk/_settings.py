@@ -286,6 +286,35 @@ _ALL = (
         variable="DEEPSEEK_SDK_LOCAL_MODEL",
     ),
     Setting(
+        name="lint",
+        meaning={
+            "en": 'What happens to a request that the server would refuse: "repair", "strict" or "off".',
+            "zh": "服务端会拒绝的请求如何处理：repair（自动修正）、strict（直接报错）或 off（照发）。",
+        },
+        check=_one_of("strict", "repair", "off"),
+        variable="DEEPSEEK_SDK_LINT",
+        default="repair",
+    ),
+    Setting(
+        name="prices",
+        meaning={
+            "en": "A file of prices that goes over the built-in ones.",
+            "zh": "价格文件，其中的价格优先于内置价格。",
+        },
+        check=_check_name,
+        variable="DEEPSEEK_SDK_PRICES",
+    ),
+    Setting(
+        name="ledger",
+        meaning={
+            "en": 'The file that every call is written to: a path, "on" for the usual place, or "off".',
+            "zh": "记录每次调用的账本文件：填路径，on 为默认位置，off 为不记录。",
+        },
+        check=_check_name,
+        variable="DEEPSEEK_SDK_LEDGER",
+        default="off",
+    ),
+    Setting(
         name="lang",
         meaning={
             "en": 'The language of the command line: "zh" or "en"; else that of the locale.',

@@ -23,15 +23,16 @@ from deepseek_sdk.backends.base import load_backend
 from deepseek_sdk.backends.deepseek import guarded_path, request_url
 from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.resilience.policies import Policies
 from deepseek_sdk.routing.models import ALIASES, SERVED
+from deepseek_sdk.stages._policies import Policies
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Awaitable, Callable, Mapping, Sequence
 
     from openai._models import FinalRequestOptions
 
-    from deepseek_sdk._call import Call, OnEmpty, Plain, Priority
+    from deepseek_sdk._call import Call, Lint, OnEmpty, Plain, Priority
     from deepseek_sdk._check import Place
     from deepseek_sdk._health import Health
     from deepseek_sdk._openai_options import CopyOptions, OpenAIOptions
@@ -40,14 +41,20 @@ if TYPE_CHECKING:
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.backends.base import Backend
     from deepseek_sdk.config import Settings
+    from deepseek_sdk.ledger import Ledger
+    from deepseek_sdk.pricing import PriceBook
     from deepseek_sdk.resilience.account import Account
     from deepseek_sdk.resilience.breaking.breaker import Breakers
     from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
     from deepseek_sdk.resilience.limiting.limiter import Limiters
     from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
     from deepseek_sdk.resilience.retrying.policy import RetryPolicy
+    from deepseek_sdk.routing.auto import RoutingPolicy
     from deepseek_sdk.routing.chain import NamedRoute
     from deepseek_sdk.routing.route import Route
+    from deepseek_sdk.spending import Budgets, SpendBudget
+    from deepseek_sdk.telemetry import Telemetry
+    from deepseek_sdk.tokens.fitting import TokenBudget
 
 __all__ = ["Heritage", "Shared"]
 
@@ -94,6 +101,17 @@ class Shared:
         breaker: BreakerPolicy | Breakers | Unset | None = UNSET,
         limiter: LimiterPolicy | Limiters | Unset | None = UNSET,
         on_empty: OnEmpty | Unset = UNSET,
+        user: str | Unset | None = UNSET,
+        tenant: str | Unset | None = UNSET,
+        tags: Mapping[str, str] | Unset = UNSET,
+        template: str | Unset | None = UNSET,
+        lint: Lint | Unset = UNSET,
+        token_budget: TokenBudget | Unset | None = UNSET,
+        spend_budget: SpendBudget | Sequence[SpendBudget] | Budgets | Unset | None = UNSET,
+        routing: RoutingPolicy | Unset = UNSET,
+        prices: str | os.PathLike[str] | PriceBook | Unset = UNSET,
+        telemetry: Telemetry | bool | Unset = UNSET,
+        ledger: str | os.PathLike[str] | Ledger | bool | Unset | None = UNSET,
         offline: bool = False,
         _heritage: Heritage | None = None,
         **openai_options: Unpack[OpenAIOptions],
@@ -119,6 +137,17 @@ class Shared:
             breaker: When a route is left alone, or the `breakers` of another client, or None: never.
             limiter: How many calls may be in flight, or the `limiters` of another client, or None: any number.
             on_empty: What an answer is that is complete and empty: "error" (the default), or "accept".
+            user: Whose calls they are. The server is not told.
+            tenant: On behalf of whom, likewise.
+            tags: What else to tell calls by, likewise.
+            template: What kind of prompt they are: calls of one kind have answers of like length.
+            lint: What happens to a request that the server would refuse: "repair" (the default), "strict", or "off".
+            token_budget: How prompts that are too long are fitted, or None: not at all.
+            spend_budget: What calls may cost, one budget or several, or the `budgets` of another client.
+            routing: How a route is chosen for the model "auto".
+            prices: A file of prices, or a PriceBook, in place of the built-in one.
+            telemetry: What spans and metrics tell, or False: there are none.
+            ledger: A file that every call is written to, True for the usual one, or None: none is.
             offline: The client has no endpoint of its own and opens no socket: its routes, or its backend, answer in
                 this process. Where there is no key and there are routes, these answer alone, too.
             **openai_options: Every other keyword of openai's client.
@@ -134,6 +163,12 @@ class Shared:
             "priority": priority,
             "routes": routes,
             "on_empty": on_empty,
+            "user": user,
+            "tenant": tenant,
+            "tags": tags,
+            "template": template,
+            "lint": lint,
+            "token_budget": token_budget,
         }
         heritage = _heritage or _heritage_of(
             settings,
@@ -141,6 +176,13 @@ class Shared:
             stages=stages,
             backend=backend,
             policies={"retry": retry, "breaker": breaker, "limiter": limiter},
+            accounts={
+                "spend_budget": spend_budget,
+                "routing": routing,
+                "prices": prices,
+                "telemetry": telemetry,
+                "ledger": ledger,
+            },
             is_offline=offline,
             has_key=_has_key(api_key, settings, given),
         )
@@ -176,6 +218,12 @@ class Shared:
         priority: Priority | Unset | None = UNSET,
         routes: Sequence[Route | Backend | str] | Unset = UNSET,
         on_empty: OnEmpty | Unset = UNSET,
+        user: str | Unset | None = UNSET,
+        tenant: str | Unset | None = UNSET,
+        tags: Mapping[str, str] | Unset = UNSET,
+        template: str | Unset | None = UNSET,
+        lint: Lint | Unset = UNSET,
+        token_budget: TokenBudget | Unset | None = UNSET,
         **openai_options: Unpack[CopyOptions],
     ) -> Self:
         """
@@ -188,6 +236,12 @@ class Shared:
             priority: "realtime" or "batch".
             routes: Who may answer, in place of the client's routes.
             on_empty: What an answer is that is complete and empty: "error" or "accept".
+            user: Whose calls they are.
+            tenant: On behalf of whom.
+            tags: What else to tell them by; the parent's tags stay, those with the same key are replaced.
+            template: What kind of prompt they are.
+            lint: What happens to a request that the server would refuse: "repair", "strict" or "off".
+            token_budget: How prompts that are too long are fitted, or None: not at all.
             **openai_options: What `openai.OpenAI.copy()` takes.
 
         Returns:
@@ -196,7 +250,19 @@ class Shared:
         mine = self._heritage
         if "api_key" in openai_options and "base_url" not in openai_options:
             mine.settings.trusted_base_url(has_own_key=True)
-        given = {"plain": plain, "session_id": session_id, "priority": priority, "routes": routes, "on_empty": on_empty}
+        given = {
+            "plain": plain,
+            "session_id": session_id,
+            "priority": priority,
+            "routes": routes,
+            "on_empty": on_empty,
+            "user": user,
+            "tenant": tenant,
+            "tags": tags,
+            "template": template,
+            "lint": lint,
+            "token_budget": token_budget,
+        }
         own = _checked_options(deadlines, **given).over(mine.own)
         # What one endpoint refused says nothing about another.
         support = StreamSupport() if "base_url" in openai_options else mine.support
@@ -317,6 +383,7 @@ def _heritage_of(
     stages: Sequence[Stage] | None,
     backend: str | Backend | Unset | None,
     policies: Mapping[str, Any],
+    accounts: Mapping[str, Any],
     is_offline: bool,
     has_key: bool,
 ) -> Heritage:
@@ -356,8 +423,8 @@ def _has_key(api_key: object, settings: Settings, given: Mapping[str, Any]) -> b
 
 def _own_options(deadlines: Deadlines | None, settings: Settings, **given: Any) -> CallOptions:
     """Lay what arguments say about calls over what settings say."""
-    plain = settings["plain"] if settings.is_given("plain") else UNSET
-    return _checked_options(deadlines, **given).over(CallOptions(deadlines=settings.deadlines, plain=plain))
+    said = {name: settings[name] for name in ("plain", "lint") if settings.is_given(name)}
+    return _checked_options(deadlines, **given).over(CallOptions(deadlines=settings.deadlines, **said))
 
 
 def _checked_options(deadlines: Deadlines | None, **given: Any) -> CallOptions:

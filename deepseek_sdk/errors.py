@@ -6,6 +6,7 @@ Every class is a `DeepSeekError` and, at the same time, the `openai` type that p
     DeepSeekError
       ConfigurationError                openai.OpenAIError, ValueError
         MissingExtraError               ImportError
+        PriceFileError
         RuleFileError
       InvalidRequestError               openai.BadRequestError, ValueError
       RequestRejectedError              openai.BadRequestError
@@ -22,6 +23,7 @@ Every class is a `DeepSeekError` and, at the same time, the `openai` type that p
       InsufficientBalanceError          openai.APIStatusError
       ConcurrencyLimitError             openai.RateLimitError
       LimiterTimeoutError               openai.RateLimitError
+      BudgetExceededError               openai.RateLimitError
       CircuitOpenError                  openai.APIConnectionError
       NoRuleError                       openai.APIConnectionError
       DeadlineError                     openai.APITimeoutError
@@ -35,6 +37,9 @@ Every class is a `DeepSeekError` and, at the same time, the `openai` type that p
       ServerEventError                  openai.APIError
       EmptyAnswerError                  openai.APIResponseValidationError
       MalformedResponseError            openai.APIResponseValidationError
+      OutputInvalidError                openai.APIResponseValidationError
+      ReasoningBudgetExhausted          openai.LengthFinishReasonError
+      LedgerError                       openai.OpenAIError
 
 Errors that `openai` raises itself (`AuthenticationError`, `InternalServerError`, `APIConnectionError`, ...) pass
 through as they are. `classify()` answers for all of them.
@@ -44,6 +49,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -51,6 +57,7 @@ import openai
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
+    from decimal import Decimal
 
     from deepseek_sdk._attempt import Attempt
     from deepseek_sdk.resilience.account import Account
@@ -59,6 +66,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "REASONS",
+    "BudgetExceededError",
     "CircuitOpenError",
     "ConcurrencyLimitError",
     "ConfigurationError",
@@ -72,13 +80,17 @@ __all__ = [
     "ImagesUnsupportedError",
     "InsufficientBalanceError",
     "InvalidRequestError",
+    "LedgerError",
     "LimiterTimeoutError",
     "MalformedResponseError",
     "MaxTokensError",
     "MissingExtraError",
     "NoRuleError",
+    "OutputInvalidError",
     "Partial",
+    "PriceFileError",
     "QueueTimeoutError",
+    "ReasoningBudgetExhausted",
     "ReasoningMissingError",
     "RequestRejectedError",
     "ResponseFormatError",
@@ -96,6 +108,7 @@ __all__ = [
     "classify",
     "redact",
     "refine",
+    "rejected",
     "trace_id",
     "unread",
 ]
@@ -148,6 +161,19 @@ class MissingExtraError(ConfigurationError, ImportError):
         )
         self.feature = feature
         self.extra = extra
+
+
+class PriceFileError(ConfigurationError):
+    """
+    A file of prices cannot be used; the message names the table and the key.
+
+    Attributes:
+        path: The file.
+    """
+
+    def __init__(self, message: str, *, path: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
 
 
 class RuleFileError(ConfigurationError):
@@ -341,6 +367,42 @@ class LimiterTimeoutError(DeepSeekError, openai.RateLimitError):
         self.held_by = held_by
 
 
+class BudgetExceededError(DeepSeekError, openai.RateLimitError):
+    """
+    A spend budget has no room for the call; nothing was sent.
+
+    Attributes:
+        budget: The name of the budget.
+        scope: Whose it is, such as "user 42", or "all".
+        unit: "CNY", "USD" or "tokens"; the four amounts are in it.
+        limit: How much may be spent.
+        spent: How much was.
+        reserved: How much calls in flight may still spend.
+        requested: How much this call may need.
+        until: When the budget begins anew, in seconds since 1970, or None: never.
+    """
+
+    def __init__(
+        self,
+        *,
+        response: Any,
+        budget: str,
+        scope: str,
+        unit: str,
+        limit: Decimal,
+        spent: Decimal,
+        reserved: Decimal,
+        requested: Decimal,
+        until: float | None,
+    ) -> None:
+        end = "" if until is None else f" until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
+        amounts = f"{spent} {unit} of {limit} are spent, {reserved} reserved, and the call may need {requested}"
+        super().__init__(f"The budget {budget!r} of {scope} is used up{end}: {amounts}", response=response, body=None)
+        self.budget, self.scope, self.unit = budget, scope, unit
+        self.limit, self.spent, self.reserved, self.requested = limit, spent, reserved, requested
+        self.until = until
+
+
 class CircuitOpenError(DeepSeekError, openai.APIConnectionError):
     """
     The circuit breaker is open because of the calls before, or the server asked for a pause; nothing was sent.
@@ -488,6 +550,48 @@ class MalformedResponseError(DeepSeekError, openai.APIResponseValidationError):
         super().__init__(response, self.raw, message=f"{reason}: {self.raw[:200]!r}.{_arrived(self.partial)}")
 
 
+class OutputInvalidError(DeepSeekError, openai.APIResponseValidationError):
+    """
+    The answer is not what the response format asks for, also after it was asked for once more.
+
+    Attributes:
+        kind: "empty", "truncated" or "invalid".
+        problems: What is wrong, a line for each place.
+        raw: The text of the answer.
+    """
+
+    def __init__(
+        self, *, kind: Literal["empty", "truncated", "invalid"], problems: Sequence[str], raw: str, response: Any
+    ) -> None:
+        what = "; ".join(problems) or "nothing is in it"
+        super().__init__(response, raw, message=f"The answer does not fit the response format ({kind}): {what}")
+        self.kind = kind
+        self.problems = tuple(problems)
+        self.raw = raw
+
+
+class ReasoningBudgetExhausted(DeepSeekError, openai.LengthFinishReasonError):  # noqa: N818  a name of the public interface
+    """
+    All of *max_tokens* went into reasoning, and the answer did not begin: give it more, or turn thinking off.
+
+    Attributes:
+        completion: What came.
+    """
+
+
+class LedgerError(DeepSeekError, openai.OpenAIError):
+    """
+    The ledger cannot be read.
+
+    Attributes:
+        path: Its file.
+    """
+
+    def __init__(self, message: str, *, path: str) -> None:
+        super().__init__(f"{path}: {message}")
+        self.path = path
+
+
 def _arrived(partial: Partial) -> str:
     if not partial:
         return " Nothing of the answer had arrived."
@@ -568,6 +672,27 @@ _STATUS_ERRORS: Mapping[int, type[openai.APIStatusError]] = {
     422: openai.UnprocessableEntityError,
     429: openai.RateLimitError,
 }
+
+
+def rejected(
+    kind: type[RequestRejectedError], message: str, *, param: str, response: Any, **facts: Any
+) -> RequestRejectedError:
+    """
+    Describe a request that the server would refuse, before it is sent.
+
+    Args:
+        kind: What is wrong.
+        message: The same in words, without a full stop.
+        param: Where in the request, such as "messages[3].content".
+        response: A response that stands for the refusal.
+        **facts: Attributes of *kind*.
+
+    Returns:
+        The error that the server's refusal would have become.
+    """
+    word = "invalid_request_error"
+    body = {"message": message, "type": word, "param": param, "code": word}
+    return kind(openai.BadRequestError(message, response=response, body=body), facts)
 
 
 def unread(response: Any, cause: Exception) -> openai.APIStatusError:
@@ -699,6 +824,7 @@ _KINDS: tuple[tuple[type[BaseException], Disposition], ...] = (
     (UnknownModelError, Disposition(reason="unknown_model", move_on=True)),
     (ContextOverflowError, Disposition(reason="context_overflow", move_on=True)),
     # What was not sent says nothing about the route.
+    (BudgetExceededError, Disposition(reason="budget")),
     (LimiterTimeoutError, Disposition(reason="limiter_timeout", move_on=True)),
     (CircuitOpenError, Disposition(reason="circuit_open", move_on=True)),
     (NoRuleError, Disposition(reason="no_rule", move_on=True)),
@@ -713,6 +839,10 @@ _KINDS: tuple[tuple[type[BaseException], Disposition], ...] = (
     (ServerEventError, Disposition(reason="server_event", retry=True, move_on=True, trips=True)),
     (EmptyAnswerError, Disposition(reason="empty_answer", retry=True, move_on=True)),
     (MalformedResponseError, Disposition(reason="malformed", move_on=True, trips=True)),
+    # The stage that finds it asks again itself, and says what was wrong.
+    (OutputInvalidError, Disposition(reason="invalid_output")),
+    (ReasoningBudgetExhausted, Disposition(reason="reasoning_budget")),
+    (LedgerError, Disposition(reason="ledger")),
     # openai reports a connect time-out and a read time-out as one class; its cause tells them apart.
     (openai.APITimeoutError, Disposition(reason="timeout", move_on=True, trips=True)),
     (openai.APIConnectionError, Disposition(reason="connection", retry=True, move_on=True, trips=True)),

@@ -22,10 +22,18 @@ from deepseek_sdk.testing.scripted import make_call
         ({"deadlines": 5}, "deadlines must be a Deadlines, not 5"),
         ({"deadlines": None}, "deadlines must be a Deadlines"),
         ({"routes": "deepseek-flash"}, "routes must be a list of routes, not 'deepseek-flash'"),
+        ({"user": 5}, "user must be a string or None, not 5"),
+        ({"tenant": b"a"}, "tenant must be a string or None"),
+        ({"template": 5}, "template must be a string or None"),
+        ({"tags": ["a"]}, "tags must be a mapping of strings to strings, not ['a']"),
+        ({"tags": {"a": 1}}, "tags must be a mapping of strings to strings"),
+        ({"tags": None}, "tags must be a mapping"),
+        ({"lint": "warn"}, "lint must be one of 'strict', 'repair', 'off', not 'warn'"),
+        ({"token_budget": 5}, "token_budget must be a TokenBudget or None, not 5"),
         ({"on_empty": "retry"}, "on_empty must be one of 'error', 'accept', not 'retry'"),
         (
             {"timeout": 5},
-            "unknown option 'timeout'; options are deadlines, on_empty, plain",
+            "unknown option 'timeout'; options are deadlines, lint, on_empty, plain",
         ),
     ],
 )
@@ -43,6 +51,8 @@ def test_options_are_checked(given: dict[str, Any], text: str) -> None:
         (CallOptions(), CallOptions(plain="direct"), CallOptions(plain="direct")),
         (CallOptions(plain="stream"), CallOptions(plain="direct"), CallOptions(plain="stream")),
         (CallOptions(session_id=None), CallOptions(session_id="a"), CallOptions(session_id=None)),
+        (CallOptions(tags={"a": "1"}), CallOptions(tags={"a": "0", "b": "2"}), CallOptions(tags={"a": "1", "b": "2"})),
+        (CallOptions(user="u"), CallOptions(user="v", tenant="t"), CallOptions(user="u", tenant="t")),
         (CallOptions(priority=None), CallOptions(priority="batch"), CallOptions(priority=None)),
         (
             CallOptions(deadlines=Deadlines(total=1)),

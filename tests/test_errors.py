@@ -2,15 +2,18 @@ from __future__ import annotations
 
 import functools
 import json
+from decimal import Decimal
 from typing import Any
 
 import httpx2
 import openai
 import pytest
+from openai.types.chat import ChatCompletion
 
 from deepseek_sdk import errors
 from deepseek_sdk._wire import stub_request, stub_response
 from deepseek_sdk.errors import (
+    BudgetExceededError,
     CircuitOpenError,
     ConcurrencyLimitError,
     ConfigurationError,
@@ -23,13 +26,17 @@ from deepseek_sdk.errors import (
     ImagesUnsupportedError,
     InsufficientBalanceError,
     InvalidRequestError,
+    LedgerError,
     LimiterTimeoutError,
     MalformedResponseError,
     MaxTokensError,
     MissingExtraError,
     NoRuleError,
+    OutputInvalidError,
     Partial,
+    PriceFileError,
     QueueTimeoutError,
+    ReasoningBudgetExhausted,
     ReasoningMissingError,
     RequestRejectedError,
     ResponseFormatError,
@@ -46,6 +53,7 @@ from deepseek_sdk.errors import (
     UnknownModelError,
     classify,
     refine,
+    rejected,
     trace_id,
 )
 from deepseek_sdk.resilience.account import Account
@@ -247,6 +255,19 @@ def event(kind: str | None) -> ServerEventError:
 # reason, may be retried, another route may answer, counts against the route
 CIRCUIT = CircuitOpenError(request=REQUEST, account=Account("u", "m"), retry_in=1.0, is_cooling=False)
 LIMITER = LimiterTimeoutError(response=stub_response(429, "http://u"), waited=1.0, limit=1, in_flight=1)
+BUDGET = BudgetExceededError(
+    response=stub_response(429, "http://u"),
+    budget="daily",
+    scope="user 用户",
+    unit="CNY",
+    limit=Decimal(1),
+    spent=Decimal("0.9"),
+    reserved=Decimal("0.05"),
+    requested=Decimal("0.2"),
+    until=1_796_054_400.0,
+)
+INVALID = OutputInvalidError(kind="invalid", problems=["age: not a number"], raw="{}", response=RESPONSE)
+COMPLETION = ChatCompletion.construct(usage=None)
 RULES: list[tuple[BaseException, str, bool, bool, bool]] = [
     (ConfigurationError("x"), "configuration", False, False, False),
     (MissingExtraError("The cache", "cache"), "configuration", False, False, False),
@@ -278,6 +299,11 @@ RULES: list[tuple[BaseException, str, bool, bool, bool]] = [
     (RuleFileError(["a:1: x"]), "configuration", False, False, False),
     (NoRuleError(request=REQUEST), "no_rule", False, True, False),
     (CIRCUIT, "circuit_open", False, True, False),
+    (BUDGET, "budget", False, False, False),
+    (INVALID, "invalid_output", False, False, False),
+    (ReasoningBudgetExhausted(completion=COMPLETION), "reasoning_budget", False, False, False),
+    (PriceFileError("x", path="p"), "configuration", False, False, False),
+    (LedgerError("x", path="p"), "ledger", False, False, False),
     (LIMITER, "limiter_timeout", False, True, False),
     (status(400), "rejected", False, False, False),
     (status(401), "authentication", False, True, False),
@@ -346,6 +372,26 @@ def test_deadline_errors_say_what_ran_out(
     assert (expected, expected, limit) == (str(error), error.message, error.limit)
     assert isinstance(error, openai.APITimeoutError)
     assert (partial or Partial()) == error.partial
+
+
+def test_a_budget_says_whose_how_much_and_until_when() -> None:
+    """The message has every amount with its unit, and the instant of the next beginning."""
+    expected = (
+        "The budget 'daily' of user 用户 is used up until 2026-11-30 16:00 UTC: "
+        "0.9 CNY of 1 are spent, 0.05 reserved, and the call may need 0.2"
+    )
+
+    assert expected == str(BUDGET)
+    assert isinstance(BUDGET, openai.RateLimitError)
+
+
+def test_what_is_refused_here_is_what_the_server_would_have_refused() -> None:
+    """A refusal before the wire has the class, the hint and the parameter of the server's own."""
+    message = "messages[2]: no result for call_1"
+    error = rejected(ToolOrderError, message, param="messages[2]", response=stub_response(400, "http://u"))
+
+    assert (message, "messages[2]", 400) == (error.message, error.param, error.status_code)
+    assert isinstance(error, openai.BadRequestError)
 
 
 def test_a_missing_extra_says_how_to_install_it() -> None:

@@ -10,6 +10,7 @@ from openai.lib.streaming._deltas import accumulate_delta
 from deepseek_sdk._clock import Limits
 from deepseek_sdk._finish import finish
 from deepseek_sdk._sse import DONE, Event, encode
+from deepseek_sdk._wire import stub_response
 from deepseek_sdk.errors import (
     DeepSeekError,
     EmptyAnswerError,
@@ -851,3 +852,70 @@ def test_closed_during_a_rescue() -> None:
 
     assert ["abandoned"] == endings
     assert [False] == backend.sources[1].endings
+
+
+class TestChecks:
+    """What judges a whole answer before the caller gets it."""
+
+    def test_a_check_sees_the_whole_answer_and_may_mend_it(self) -> None:
+        """Each check gets the JSON of a plain answer, the inner one first, and the next one gets what it made of it."""
+        seen: list[bytes] = []
+        reply = reply_of(chunk("a"), chunk("b"), STOP, DONE, is_stream=False)
+        reply.check_with(lambda answer: answer.replace(b"ab", b"cd"))
+        reply.check_with(seen.append)
+        answer = json.loads(finish(reply.gather()))
+
+        assert "cd" == answer["choices"][0]["message"]["content"]
+        assert [answer] == [json.loads(found) for found in seen]
+
+    def test_what_a_check_raises_is_a_failure(self) -> None:
+        """Without a rescuer the caller gets the error; hooks learn of a failure, and the record tells it."""
+        hook, error = Hooked(), EmptyAnswerError(response=stub_response(200, "http://u"))
+        reply = reply_of(chunk("a"), chunk(finish="stop", usage=USAGE), DONE, is_stream=False)
+        reply.check_with(finding_fault(error))
+        reply.on_end(hook)
+        with pytest.raises(EmptyAnswerError) as caught:
+            finish(reply.gather())
+        record = reply.call.record
+
+        assert error is caught.value
+        assert [("failed", "EmptyAnswerError")] == hook.endings
+        assert ("failed", "empty_answer", "failed") == (record.ending, record.reason, record.attempts[0].outcome)
+
+    def test_another_answer_may_take_the_place(self) -> None:
+        """The rescuer of the stage that found fault may answer otherwise; that answer is judged by who is left."""
+        other = [chunk("good"), chunk(finish="stop", usage=USAGE), DONE]
+        judged: list[bytes] = []
+        backend = ScriptedBackend([chunk("bad"), chunk(finish="stop", usage=USAGE), DONE], other)
+        call = make_call(is_stream=False)
+        reply = finish(backend(call))
+        reply.check_with(finding_fault(EmptyAnswerError(response=stub_response(200, "http://u"))))
+
+        async def rescue(_: Reply, error: Exception) -> Reply:
+            assert isinstance(error, EmptyAnswerError)
+            return await backend(call)
+
+        reply.rescue_with(rescue)
+        reply.check_with(judged.append)
+        answer = json.loads(finish(reply.gather()))
+
+        assert "good" == answer["choices"][0]["message"]["content"]
+        assert [answer] == [json.loads(found) for found in judged]
+        assert ["failed", "complete"] == [attempt.outcome for attempt in call.record.attempts]
+        assert (6, 4) == (call.record.usage_told.prompt, call.record.usage_told.output)
+
+    def test_streams_are_not_judged(self) -> None:
+        """What has been shown cannot be judged."""
+        reply = reply_of(chunk("a"), STOP, DONE)
+        reply.check_with(finding_fault(AssertionError()))
+
+        assert "done" == flat(reply)[-1]
+
+
+def finding_fault(error: BaseException) -> Any:
+    """Give a check that finds fault with every answer."""
+
+    def check(_: bytes) -> None:
+        raise error
+
+    return check

@@ -12,8 +12,9 @@ from openai.types.chat import ChatCompletion
 
 from deepseek_sdk._progress import Progress
 from deepseek_sdk._record import RECORD_EXTENSION, Record
-from deepseek_sdk._report import Usage, attached, blame, report
+from deepseek_sdk._report import attached, blame, report
 from deepseek_sdk._sse import encode
+from deepseek_sdk._usage import Usage
 from deepseek_sdk.errors import EmptyAnswerError, StallTimeout, StreamInterruptedError, redact
 from deepseek_sdk.testing.scripted import chunk
 
@@ -231,6 +232,86 @@ class TestRecord:
         record.abandon(attempt, progress(*chunks), 1)
 
         assert expected == (attempt.outcome, attempt.is_possibly_billed)
+
+    @pytest.mark.parametrize(
+        ("error", "chunks", "expected"),
+        [
+            (StallTimeout(request=REQUEST, limit=1), [chunk(reasoning_content="x" * 10), chunk("你好")], (0, 30, 5, 3)),
+            (openai.APITimeoutError(REQUEST), None, (0, 30, 0, 0)),
+            (openai.APIConnectionError(request=REQUEST), None, None),
+        ],
+    )
+    def test_what_the_server_gives_no_account_of_is_estimated(
+        self, error: Exception, chunks: list[dict[str, Any]] | None, expected: tuple[int, ...] | None
+    ) -> None:
+        """A failed attempt that may be billed has an estimate: its prompt, and what had come of the answer."""
+        body = {"messages": [{"role": "", "content": "a" * 100}]}
+        record = Record(started=0)
+        attempt = record.begin(route="r", model="m", now=0)
+        record.settle(attempt, None if chunks is None else progress(*chunks), 1, error, body)
+        usage = attempt.usage
+
+        assert expected == (None if usage is None else (usage.hit, usage.miss, usage.output, usage.reasoning))
+        assert (expected is not None, None) == (attempt.is_estimated, record.usage_told)
+
+    def test_usage_is_that_of_all_attempts(self) -> None:
+        """What the server told of each attempt is added up; what it told twice for one attempt is not."""
+        record, usage = Record(started=0), {"prompt_tokens": 3, "completion_tokens": 2}
+        for _ in range(2):
+            attempt = record.begin(route="r", model="m", now=0)
+            answer = progress(chunk("a", usage=usage), chunk(finish="stop", usage=usage))
+            record.settle(attempt, answer, 1, None)
+
+        assert Usage(hit=0, miss=6, output=4, reasoning=0) == record.usage_told
+
+    def test_a_watcher_learns_of_attempts(self) -> None:
+        """It is told once when each begins, and once when it ends; one that is taken back ends, too."""
+        told: list[tuple[Any, ...]] = []
+        watcher = SimpleNamespace(
+            began=lambda attempt: told.append(("began", attempt.route)),
+            ended=lambda attempt, error: told.append((attempt.outcome, attempt.route, error)),
+        )
+        record, error = Record(started=0, watcher=watcher), KeyError()
+        first = record.begin(route="a", model="m", now=0)
+        record.settle(first, None, 1, error)
+        record.settle(first, None, 2, None)
+        record.forget(record.begin(route="b", model="m", now=0))
+
+        assert [("began", "a"), ("failed", "a", error), ("began", "b"), ("running", "b", None)] == told
+        assert [first] == record.attempts
+
+    @pytest.mark.parametrize(
+        ("usage", "finish", "says", "expected"),
+        [
+            ({"completion_tokens": 8, "completion_tokens_details": {"reasoning_tokens": 8}}, "length", {}, "reasoning"),
+            ({"completion_tokens": 8, "completion_tokens_details": {"reasoning_tokens": 3}}, "length",
+             {"content": "a"}, "answer"),
+            ({"completion_tokens": 8}, "length", {}, "answer"),
+            ({"completion_tokens": 8}, "stop", {"content": "a"}, None),
+        ],
+    )  # fmt: skip
+    def test_what_a_limit_has_cut(
+        self, usage: dict[str, Any], finish: str, says: dict[str, Any], expected: str | None
+    ) -> None:
+        """An answer that was cut is told from one that never began because reasoning had used everything up."""
+        record = Record(started=0)
+        attempt = record.begin(route="r", model="m", now=0)
+        answer = progress(chunk(reasoning_content="a"), chunk(**says), chunk(finish=finish, usage=usage))
+        record.note(attempt, answer, 1)
+        record.settle(attempt, answer, 2, None)
+
+        assert expected == record.truncated
+
+    def test_the_cost_is_worked_out_once(self) -> None:
+        """While the call runs it is asked for anew; of a call that is over it stays."""
+        asked: list[Record] = []
+        record = Record(started=0, price=asked.append)
+        record.cost()
+        record.end("complete", None, 1)
+        record.cost()
+        record.cost()
+
+        assert 2 == len(asked)
 
     def test_the_last_answer_counts(self) -> None:
         """Usage and finish reason are those of the attempt that ended last."""

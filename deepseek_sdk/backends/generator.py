@@ -57,7 +57,9 @@ def reply_from(call: Call, generate: Callable[[Call], AsyncGenerator[Mapping[str
         The answer in flight; the first chunk is computed when it is asked for.
     """
     now = call.io.now()
-    attempt = call.record.begin(route=getattr(call.upstream, "name", "") or route, model=call.model, now=now)
+    name = getattr(call.upstream, "name", "") or route
+    account = getattr(call.upstream, "account", None)
+    attempt = call.record.begin(route=name, model=call.model, now=now, account=account)
     source = _Generated(call, generate, route)
     return Reply(call, source, Clock(call.limits, call_started=call.record.started, now=now), attempt)
 

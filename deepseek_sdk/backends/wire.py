@@ -186,16 +186,16 @@ async def answer(call: Call) -> Reply:
     """
     endpoint: Endpoint = call.upstream
     now = call.io.now()
-    attempt = call.record.begin(route=endpoint.name, model=call.model, now=now)
+    attempt = call.record.begin(route=endpoint.name, model=call.model, now=now, account=endpoint.account)
     clock = Clock(call.limits, call_started=call.record.started, now=now)
     try:
         upstream = await call.io.send(endpoint, endpoint.request(call), clock.at)
     except Exception as error:  # noqa: BLE001  it is raised, explained
         if isinstance(error, openai.APIStatusError) and endpoint.support.learn(call, error):
-            call.record.attempts.remove(attempt)
+            call.record.forget(attempt)
             return await answer(call)
         explained = _explain(call, endpoint, clock, error)
-        call.record.settle(attempt, None, call.io.now(), explained)
+        call.record.settle(attempt, None, call.io.now(), explained, call.body)
         # openai's own error is left out: it says the same, and may hold the key that the server repeats.
         raise explained from error.__cause__
     except BaseException as error:

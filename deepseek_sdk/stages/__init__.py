@@ -9,7 +9,7 @@ from deepseek_sdk._io import IO
 from deepseek_sdk._pipeline import Proceed, Stage
 from deepseek_sdk._reply import Ending, Reply
 from deepseek_sdk._sse import Event
-from deepseek_sdk.resilience.policies import Policies
+from deepseek_sdk.stages._policies import Policies
 from deepseek_sdk.stages.breaker import CircuitBreaker
 from deepseek_sdk.stages.limiter import ConcurrencyLimit
 from deepseek_sdk.stages.retry import Retry

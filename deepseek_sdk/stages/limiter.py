@@ -7,9 +7,9 @@ from functools import partial
 from math import inf
 from typing import TYPE_CHECKING
 
+from deepseek_sdk._estimate import estimate_tokens
 from deepseek_sdk._wire import stub_response
 from deepseek_sdk.errors import LimiterTimeoutError
-from deepseek_sdk.resilience.limiting.estimate import estimate_tokens
 from deepseek_sdk.resilience.limiting.overload import is_overload, named_limit
 
 if TYPE_CHECKING:

@@ -1,14 +1,17 @@
 from __future__ import annotations
 
 import concurrent.futures
+from decimal import Decimal
 from typing import Any
 
 import httpx2
 import openai
 import pytest
 import tenacity
+from openai.types.chat import ChatCompletion
 
 from deepseek_sdk.errors import (
+    BudgetExceededError,
     ConfigurationError,
     ContextOverflowError,
     DeadlineError,
@@ -16,10 +19,13 @@ from deepseek_sdk.errors import (
     EmptyAnswerError,
     FirstTokenTimeout,
     InvalidRequestError,
+    LedgerError,
     LimiterTimeoutError,
     MalformedResponseError,
     NoRuleError,
+    OutputInvalidError,
     QueueTimeoutError,
+    ReasoningBudgetExhausted,
     RequestRejectedError,
     ServerEventError,
     StallTimeout,
@@ -36,6 +42,19 @@ REFUSAL = {"message": "bad", "type": "invalid_request_error"}
 OVERFLOW = "This model's maximum context length is 8 tokens."
 CLOSED = opened(9, is_cooling=False)
 LIMITER = LimiterTimeoutError(response=answered(429), waited=1.0, limit=1, in_flight=1)
+
+NOTHING = Decimal(0)
+BUDGET = BudgetExceededError(
+    response=answered(429),
+    budget="b",
+    scope="all",
+    unit="CNY",
+    limit=NOTHING,
+    spent=NOTHING,
+    reserved=NOTHING,
+    requested=NOTHING,
+    until=None,
+)
 
 # error, by the table, and by a rule that says yes to everything
 ERRORS: list[tuple[Exception, bool, bool]] = [
@@ -79,6 +98,10 @@ ERRORS: list[tuple[Exception, bool, bool]] = [
     (concurrent.futures.CancelledError(), False, False),
     (LIMITER, False, True),
     (CLOSED, False, False),
+    (BUDGET, False, True),
+    (OutputInvalidError(kind="invalid", problems=[], raw="", response=answered()), False, True),
+    (ReasoningBudgetExhausted(completion=ChatCompletion.construct(usage=None)), False, True),
+    (LedgerError("x", path="p"), False, True),
     (ValueError("a mistake"), False, True),
 ]
 by_error = pytest.mark.parametrize(

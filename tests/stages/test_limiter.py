@@ -13,7 +13,7 @@ from deepseek_sdk._record import Record
 from deepseek_sdk.errors import LimiterTimeoutError, ServerEventError, StreamInterruptedError
 from deepseek_sdk.resilience.limiting.limiter import Limiters
 from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
-from deepseek_sdk.resilience.policies import Policies
+from deepseek_sdk.stages._policies import Policies
 from deepseek_sdk.stages.limiter import ConcurrencyLimit
 from deepseek_sdk.testing.scripted import ScriptedBackend, chunk, make_call, said
 from deepseek_sdk.testing.virtual import VirtualIO

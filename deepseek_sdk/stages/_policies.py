@@ -14,7 +14,14 @@ from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from deepseek_sdk.resilience.retrying.policy import RetryPolicy, policy_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
+
+    from deepseek_sdk._record import Record
+    from deepseek_sdk.pricing.cost import Cost
+    from deepseek_sdk.spending import Budgets
+    from deepseek_sdk.telemetry import Telemetry
+    from deepseek_sdk.tokens.counter import Counter
+    from deepseek_sdk.tokens.lengths import LengthTracker
 
 __all__ = ["Policies"]
 
@@ -32,11 +39,23 @@ class Policies:
         retry: What is asked again.
         breakers: The circuit breakers, one for each account.
         limiters: The limiters, one for each account.
+        spending: The budgets, or None.
+        telemetry: What spans and metrics are made of calls, or None.
+        observers: Who learns how calls went, in this order.
+        price: Tells what a call costs, or None.
+        counter: Makes what counts tokens, or gives the one that is there.
+        lengths: What is known of how long answers are.
     """
 
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     breakers: Breakers = field(default_factory=lambda: Breakers(BreakerPolicy()))
     limiters: Limiters = field(default_factory=lambda: Limiters(LimiterPolicy()))
+    spending: Budgets | None = None
+    telemetry: Telemetry | None = None
+    observers: tuple[Callable[[Record], object], ...] = ()
+    price: Callable[[Record], Cost | None] | None = None
+    counter: Callable[[], Counter] | None = None
+    lengths: LengthTracker | None = None
 
     @classmethod
     def of(cls, *, retry: Any = UNSET, breaker: Any = UNSET, limiter: Any = UNSET) -> Policies:

@@ -1,0 +1,98 @@
+"""About how many tokens a request is, where exact counting would cost more than it is worth."""
+
+from __future__ import annotations
+
+from math import ceil
+from typing import TYPE_CHECKING, Any
+
+from deepseek_sdk._usage import Usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping
+
+    from deepseek_sdk.errors import Partial
+
+__all__ = ["estimate_prompt", "estimate_text", "estimate_tokens", "estimate_usage"]
+
+# "1 English character = approximately 0.3 token, 1 Chinese character = approximately 0.6 token" (API docs).
+_PER_ASCII, _PER_OTHER = 0.3, 0.6
+
+
+def estimate_tokens(body: Mapping[str, Any]) -> int:
+    """
+    Estimate what a request may use.
+
+    Args:
+        body: Its JSON body.
+
+    Returns:
+        Tokens of its texts, plus the *max_tokens* that it reserves, where it does.
+    """
+    reserved = body.get("max_tokens") or body.get("max_completion_tokens")
+    is_number = isinstance(reserved, int) and not isinstance(reserved, bool)
+    return estimate_prompt(body) + (reserved if is_number else 0)
+
+
+def estimate_prompt(body: Mapping[str, Any]) -> int:
+    """
+    Estimate the prompt of a request.
+
+    Args:
+        body: Its JSON body.
+
+    Returns:
+        Tokens of its texts.
+    """
+    return int(_weight(text for name in ("messages", "prompt", "tools") for text in _texts(body.get(name))))
+
+
+def estimate_usage(body: Mapping[str, Any], partial: Partial) -> Usage:
+    """
+    Estimate what an answer has used that the server gave no account of.
+
+    Args:
+        body: The JSON body of the request.
+        partial: What had come of the answer.
+
+    Returns:
+        The usage, as if nothing had been cached.
+    """
+    reasoning = estimate_text(partial.reasoning)
+    called = _weight(text for call in partial.tool_calls for text in _texts(call.get("function")))
+    output = reasoning + estimate_text(partial.text) + ceil(called)
+    return Usage(hit=0, miss=estimate_prompt(body), output=output, reasoning=reasoning)
+
+
+def estimate_text(text: str) -> int:
+    """
+    Estimate the tokens of a text.
+
+    Args:
+        text: Any.
+
+    Returns:
+        The nearest whole number, rounded up.
+    """
+    return ceil(_weight((text,)))
+
+
+def _weight(texts: Iterable[str]) -> float:
+    # Added up first: the sum of many small fractions would be a little off.
+    ascii_ = others = 0
+    for text in texts:
+        plain = len(text.encode("ascii", "ignore"))
+        ascii_, others = ascii_ + plain, others + len(text) - plain
+    return ascii_ * _PER_ASCII + others * _PER_OTHER
+
+
+def _texts(value: Any) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, dict):
+        for name, item in value.items():
+            # An image is not counted by the letters of its base64.
+            if name != "image_url":
+                yield from _texts(item)
+    elif isinstance(value, list | tuple):
+        for item in value:
+            yield from _texts(item)
