@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from deepseek_sdk.routing.auto import RoutingDecision, RoutingPolicy
 from deepseek_sdk.routing.route import Route
 
-__all__ = ["Route"]
+__all__ = ["Route", "RoutingDecision", "RoutingPolicy"]

@@ -4,17 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.routing.auto import Question, RoutingPolicy, decide
 from deepseek_sdk.routing.models import AUTO, context_window
 from deepseek_sdk.routing.route import Route, as_route
 
 if TYPE_CHECKING:
+    from deepseek_sdk.routing.auto import PriceOf, RoutingDecision, SecondsOf
     from deepseek_sdk.routing.route import Priority
 
 __all__ = ["Chain", "NamedRoute"]
+
+# What reports call the client's own endpoint.
+_OWN = "default"
 
 
 class NamedRoute:
@@ -35,7 +41,8 @@ class NamedRoute:
     @property
     def window(self) -> int | None:
         """How many tokens prompt and answer may have together, or None where nobody knows."""
-        return self.route.context_window or context_window(self.route.model)
+        own = getattr(self.route.backend, "context_window", None)
+        return self.route.context_window or (own if isinstance(own, int) else context_window(self.route.model))
 
 
 class Chain:
@@ -79,7 +86,7 @@ class Chain:
         return next((place for place, named in enumerate(self.routes) if named.route.model == model), None)
 
     def plan(
-        self, model: str, *, has_own: bool, mode: Priority | None, tokens: int
+        self, model: str, *, has_own: bool, mode: Priority | None = None, tokens: int = 0
     ) -> tuple[bool, Sequence[NamedRoute]]:
         """
         Decide who is asked, in which order.
@@ -87,27 +94,46 @@ class Chain:
         Args:
             model: The model the call asks for, or "auto".
             has_own: The client has an endpoint of its own, which may be asked for any model.
-            mode: What matters to the call.
-            tokens: About how long its prompt is; looked at for "auto" alone.
+            mode: What matters to the call; looked at for "auto" alone, as *tokens* is.
+            tokens: About how long its prompt is.
 
         Returns:
             Whether the client's own endpoint is asked first, and the routes that follow.
         """
         if model == AUTO:
-            # A last resort alone leaves nobody but the own endpoint to choose.
-            is_own_first = has_own and all(named.route.is_last_resort for named in self.routes)
-            return is_own_first, self._suited(mode, tokens)
+            return self.choose(RoutingPolicy(), Question(tokens, mode=mode), has_own=has_own)[:2]
         place = self.start(model)
         return (has_own, self.routes) if place is None else (False, self.routes[place:])
 
-    def _suited(self, mode: Priority | None, tokens: int) -> Sequence[NamedRoute]:
-        """Put first what the prompt fits into and what is meant for such calls; a last resort stays last."""
+    def choose(
+        self,
+        policy: RoutingPolicy,
+        question: Question,
+        *,
+        has_own: bool,
+        price_of: PriceOf | None = None,
+        seconds_of: SecondsOf | None = None,
+    ) -> tuple[bool, Sequence[NamedRoute], RoutingDecision]:
+        """
+        Decide who is asked for the model "auto", in which order.
 
-        def rank(named: NamedRoute) -> tuple[bool, bool, bool]:
-            is_small = named.window is not None and tokens > named.window
-            return named.route.is_last_resort, is_small, named.route.mode not in (None, mode or "realtime")
+        Args:
+            policy: The rules.
+            question: The call.
+            has_own: The client has an endpoint of its own, which may be asked for any model.
+            price_of: See `decide()`.
+            seconds_of: See `decide()`.
 
-        return sorted(self.routes, key=rank)
+        Returns:
+            Whether the client's own endpoint is asked first, the routes that follow, and why.
+        """
+        decision, order = decide(policy, self.routes, question, price_of=price_of, seconds_of=seconds_of)
+        # A last resort alone leaves nobody but the own endpoint to choose.
+        is_own_first = has_own and all(named.route.is_last_resort for named in self.routes)
+        if is_own_first:
+            reason = f"{decision.band}: the client's own endpoint, and no route to choose instead"
+            decision = replace(decision, chosen=_OWN, order=(_OWN, *decision.order), reason=reason)
+        return is_own_first, order, decision
 
 
 def _numbered(routes: Sequence[Route]) -> tuple[NamedRoute, ...]:

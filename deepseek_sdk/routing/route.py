@@ -14,9 +14,10 @@ from deepseek_sdk.errors import REASONS, ConfigurationError
 if TYPE_CHECKING:
     from deepseek_sdk.backends.base import Backend
 
-__all__ = ["MoveOn", "Priority", "Route", "as_route"]
+__all__ = ["MoveOn", "Priority", "Route", "SpokenDialect", "as_route"]
 
 Priority = Literal["realtime", "batch"]
+SpokenDialect = Literal["deepseek", "vllm", "openai"]
 
 # The model of a call that leaves the choice to the client, and the name of its own endpoint in reports.
 _TAKEN = frozenset({"auto", "default"})
@@ -33,6 +34,7 @@ class Route:
         Route("qwen3", base_url="http://10.0.0.5:8000/v1", api_key="none")     another endpoint
         Route("local", backend=engine)                               a backend object, or an installed one's name
         Route("small", base_url="http://10.0.0.5:8000/v1", api_key="none", context_window=32_768)
+        Route("v3", base_url="http://10.0.0.5:8000/v1", api_key="none", dialect="vllm")       thinking is told its way
         Route("deepseek-v4-pro", move_on={"server_error", "overloaded"})       on these alone the next route is asked
 
     Args:
@@ -46,6 +48,8 @@ class Route:
             the error; else `errors.classify(error).move_on`. Where nothing was sent the next one is always asked.
         context_window: How many tokens prompt and answer may have together; else that of the model, where it is known.
         mode: What it is meant for, "realtime" or "batch"; calls for the model "auto" go there first.
+        dialect: How its server wants to be asked: "deepseek", "vllm", or "openai", which leaves requests as they are;
+            else what its host or its model say.
 
     Raises:
         ConfigurationError: An argument cannot be used; the message names it.
@@ -61,6 +65,7 @@ class Route:
     move_on: MoveOn | None = None
     context_window: int | None = None
     mode: Priority | None = None
+    dialect: SpokenDialect | None = None
 
     def __post_init__(self) -> None:
         for name in ("model", "name"):
@@ -106,6 +111,9 @@ class Route:
             raise ConfigurationError(f"{self.name}: context_window must be a number of tokens, not {window!r}")
         if self.mode not in (None, *get_args(Priority)):
             raise ConfigurationError(f'{self.name}: mode must be "realtime" or "batch", not {self.mode!r}')
+        if self.dialect not in (None, *get_args(SpokenDialect)):
+            choices = ", ".join(get_args(SpokenDialect))
+            raise ConfigurationError(f"{self.name}: dialect must be one of {choices}, not {self.dialect!r}")
         _check_move_on(self.name, self.move_on)
 
     @property
