@@ -16,33 +16,55 @@ from deepseek_sdk._usage import Usage
 from deepseek_sdk._version import __version__
 from deepseek_sdk.errors import DeepSeekError
 from deepseek_sdk.resilience import BreakerPolicy, Breakers, LimiterPolicy, Limiters, RetryBudget, RetryPolicy
-from deepseek_sdk.routing import Route
+from deepseek_sdk.routing import Route, RoutingDecision, RoutingPolicy
 
 if TYPE_CHECKING:
+    from deepseek_sdk._balance import Balance, BalanceAmount
     from deepseek_sdk._check import RouteCheck
     from deepseek_sdk._health import Health, RouteHealth
     from deepseek_sdk.backends.rules import Rule, RuleEngine
+    from deepseek_sdk.ledger import Ledger, UsageReport
+    from deepseek_sdk.pricing import Cost, PriceBook
+    from deepseek_sdk.spending import Budgets, BudgetState, SpendBudget
+    from deepseek_sdk.telemetry import Telemetry
+    from deepseek_sdk.tokens import TokenCount
+    from deepseek_sdk.tokens.fitting import Fit, TokenBudget
 
 __all__ = [
     "AsyncClient",
+    "Balance",
+    "BalanceAmount",
     "BreakerPolicy",
     "Breakers",
+    "BudgetState",
+    "Budgets",
     "CallOptions",
     "CallReport",
     "Client",
+    "Cost",
     "Deadlines",
     "DeepSeekError",
+    "Fit",
     "Health",
+    "Ledger",
     "LimiterPolicy",
     "Limiters",
+    "PriceBook",
     "RetryBudget",
     "RetryPolicy",
     "Route",
     "RouteCheck",
     "RouteHealth",
+    "RoutingDecision",
+    "RoutingPolicy",
     "Rule",
     "RuleEngine",
+    "SpendBudget",
+    "Telemetry",
+    "TokenBudget",
+    "TokenCount",
     "Usage",
+    "UsageReport",
     "__version__",
     "options",
     "report",
@@ -50,11 +72,24 @@ __all__ = [
 
 # Where the names stand that take longer to load than most programs would like to wait for.
 _LATER = {
+    "Balance": "_balance",
+    "BalanceAmount": "_balance",
+    "BudgetState": "spending",
+    "Budgets": "spending",
+    "Cost": "pricing",
+    "Fit": "tokens.fitting",
     "Health": "_health",
+    "Ledger": "ledger",
+    "PriceBook": "pricing",
     "RouteCheck": "_check",
     "RouteHealth": "_health",
     "Rule": "backends.rules",
     "RuleEngine": "backends.rules",
+    "SpendBudget": "spending",
+    "Telemetry": "telemetry",
+    "TokenBudget": "tokens.fitting",
+    "TokenCount": "tokens",
+    "UsageReport": "ledger",
 }
 
 

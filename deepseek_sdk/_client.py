@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import openai
+from anyio import to_thread
 from typing_extensions import override
 
 from deepseek_sdk._finish import finish
@@ -15,9 +16,16 @@ from deepseek_sdk._shared import Shared
 from deepseek_sdk._wire import RESPONSE
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import tzinfo
+
     from openai._models import FinalRequestOptions
 
+    from deepseek_sdk._balance import Balance
     from deepseek_sdk._check import RouteCheck
+    from deepseek_sdk.ledger import UsageReport
+    from deepseek_sdk.ledger.period import Instant
+    from deepseek_sdk.tokens import AsyncTokens, Tokens
 
 __all__ = ["AsyncClient", "Client"]
 
@@ -53,6 +61,58 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
             self._heritage.family.release_forgotten()
             raise
         return attached(forgettable(answer), call.record)
+
+    @cached_property
+    def tokens(self) -> Tokens:
+        """Counts the tokens of requests, and makes those fit that are too long."""
+        from deepseek_sdk.tokens import Tokens  # noqa: PLC0415  not part of importing the library
+
+        books = self._heritage.family.policies.books
+        return Tokens(lambda: books.counter, books.drift)
+
+    def balance(self) -> Balance:
+        """
+        Ask what is left on the account.
+
+        Returns:
+            The amounts, by currency.
+
+        Raises:
+            MalformedResponseError: The endpoint answers with something else.
+            openai.APIError: It refuses, or cannot be reached.
+        """
+        from deepseek_sdk._balance import BALANCE_PATH, read_balance  # noqa: PLC0415  likewise
+
+        return read_balance(self.get(BALANCE_PATH, cast_to=object), self.base_url)
+
+    def usage(
+        self,
+        since: Instant = None,
+        until: Instant = None,
+        by: str | None = None,
+        *,
+        only: Mapping[str, str] | None = None,
+        tz: tzinfo | None = None,
+    ) -> UsageReport:
+        """
+        Add up what calls used and cost: those in the ledger, or without one those of this client and its children.
+
+        Args:
+            since: From when on: a datetime, a date, "7d" or "24h" ago, or seconds since 1970; None: from the first on.
+            until: Before when, likewise; None: up to now.
+            by: What to tell calls apart by: "model", "user", "session", "tenant", "tag:KEY", "day", "tier" or "route";
+                None: nothing.
+            only: Count these calls alone, such as {"user": "42"}.
+            tz: Whose days; None: those of Beijing.
+
+        Returns:
+            The sums.
+
+        Raises:
+            ConfigurationError: An argument cannot be used.
+            LedgerError: The ledger cannot be read.
+        """
+        return self._heritage.family.policies.books.usage(since, until, by, only=only, tz=tz)
 
     def check(self) -> list[RouteCheck]:
         """
@@ -101,6 +161,59 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
             call.fail(error)
             raise
         return attached(forgettable(answer), call.record)
+
+    @cached_property
+    def tokens(self) -> AsyncTokens:
+        """Counts the tokens of requests, and makes those fit that are too long, in another thread."""
+        from deepseek_sdk.tokens import AsyncTokens  # noqa: PLC0415  likewise
+
+        books = self._heritage.family.policies.books
+        return AsyncTokens(lambda: books.counter, books.drift)
+
+    async def balance(self) -> Balance:
+        """
+        Ask what is left on the account.
+
+        Returns:
+            The amounts, by currency.
+
+        Raises:
+            MalformedResponseError: The endpoint answers with something else.
+            openai.APIError: It refuses, or cannot be reached.
+        """
+        from deepseek_sdk._balance import BALANCE_PATH, read_balance  # noqa: PLC0415  likewise
+
+        return read_balance(await self.get(BALANCE_PATH, cast_to=object), self.base_url)
+
+    async def usage(
+        self,
+        since: Instant = None,
+        until: Instant = None,
+        by: str | None = None,
+        *,
+        only: Mapping[str, str] | None = None,
+        tz: tzinfo | None = None,
+    ) -> UsageReport:
+        """
+        Add up what calls used and cost: those in the ledger, or without one those of this client and its children.
+
+        Args:
+            since: From when on: a datetime, a date, "7d" or "24h" ago, or seconds since 1970; None: from the first on.
+            until: Before when, likewise; None: up to now.
+            by: What to tell calls apart by: "model", "user", "session", "tenant", "tag:KEY", "day", "tier" or "route";
+                None: nothing.
+            only: Count these calls alone, such as {"user": "42"}.
+            tz: Whose days; None: those of Beijing.
+
+        Returns:
+            The sums.
+
+        Raises:
+            ConfigurationError: An argument cannot be used.
+            LedgerError: The ledger cannot be read.
+        """
+        usage = self._heritage.family.policies.books.usage
+        return await to_thread.run_sync(partial(usage, since, until, by, only=only, tz=tz))
 
     async def check(self) -> list[RouteCheck]:
         """

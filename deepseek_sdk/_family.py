@@ -11,9 +11,9 @@ import openai
 from deepseek_sdk._background import Background
 from deepseek_sdk._call import Call, CallOptions, current_options
 from deepseek_sdk._clock import Unset
-from deepseek_sdk._estimate import estimate_tokens
 from deepseek_sdk._headers import options_in
 from deepseek_sdk._io import IO, AsyncIO, SyncIO
+from deepseek_sdk._mode import thinking_mode
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._record import Record
@@ -21,7 +21,9 @@ from deepseek_sdk._targets import Targets
 from deepseek_sdk._validate import check_timeout, request_problem
 from deepseek_sdk._wire import Watchdog, stub_response
 from deepseek_sdk.errors import ConfigurationError, InvalidRequestError
+from deepseek_sdk.routing.chain import Chain
 from deepseek_sdk.routing.models import AUTO, DEFAULT_MODEL
+from deepseek_sdk.routing.router import Plan
 from deepseek_sdk.routing.target import aimed
 from deepseek_sdk.stages import default_stages
 
@@ -35,7 +37,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._reply import Reply
     from deepseek_sdk._targets import ClientRequest
     from deepseek_sdk.backends.base import Backend
-    from deepseek_sdk.routing.chain import NamedRoute
+    from deepseek_sdk.routing.auto import RoutingDecision
     from deepseek_sdk.routing.target import Target
     from deepseek_sdk.stages._policies import Policies
 
@@ -59,6 +61,7 @@ class Family:
 
     Attributes:
         policies: What holds for every call.
+        router: Chooses among routes for the model "auto".
         targets: What calls can be sent to.
         proceed: The pipeline, the target at its end.
         is_offline: No socket may be opened.
@@ -79,6 +82,7 @@ class Family:
         self._background = PerProcess(Background)
         self._watchdog = PerProcess(Watchdog)
         self.policies = policies
+        self.router = policies.books.router
         self.is_offline = is_offline
         self.targets = Targets(backend, is_offline=is_offline, has_key=has_key)
         self.has_endpoint = backend is None and is_own
@@ -108,12 +112,12 @@ class Family:
         _check(client, path, body, options)
         chosen = _chosen(client, headers, own)
         asked = body.get("model")
-        body, targets = self._plan(request, body, chosen)
+        body, targets, routing = self._plan(request, body, chosen)
         return Call(
             path=path,
             is_stream=is_stream,
             options=chosen,
-            record=self._record(chosen, body, path=path, asked=asked, is_stream=is_stream),
+            record=self._record(chosen, body, path=path, asked=asked, is_stream=is_stream, routing=routing),
             io=self._io(client),
             max_retries=options.get_max_retries(client.max_retries),
             targets=targets,
@@ -121,10 +125,17 @@ class Family:
         )
 
     def _record(
-        self, chosen: CallOptions, body: Mapping[str, Any], *, path: str, asked: object, is_stream: bool
+        self,
+        chosen: CallOptions,
+        body: Mapping[str, Any],
+        *,
+        path: str,
+        asked: object,
+        is_stream: bool,
+        routing: RoutingDecision | None,
     ) -> Record:
         # What openai, and the service, call the user of a call is the user where nobody else is named.
-        named = body.get("user_id") or body.get("user")
+        named, books = body.get("user_id") or body.get("user"), self.policies.books
         user = (named if isinstance(named, str) else None) if isinstance(chosen.user, Unset) else chosen.user
         return Record(
             started=time.monotonic(),
@@ -136,29 +147,37 @@ class Family:
             tenant=None if isinstance(chosen.tenant, Unset) else chosen.tenant,
             tags={} if isinstance(chosen.tags, Unset) else chosen.tags,
             template=None if isinstance(chosen.template, Unset) else chosen.template,
-            price=self.policies.price,
+            mode=thinking_mode(body),
+            counted=books.known_tokens(body),
+            price=books.price,
+            routing=routing,
         )
 
     def _plan(
         self, request: ClientRequest, body: dict[str, Any], chosen: CallOptions
-    ) -> tuple[dict[str, Any], tuple[Target, ...]]:
+    ) -> tuple[dict[str, Any], tuple[Target, ...], RoutingDecision | None]:
         """Decide who is asked, in which order; the body says the model that the own endpoint is asked for."""
         model = body.get("model")
         model = model if isinstance(model, str) else ""
-        is_own_first, routes = self._order(model, body, chosen)
-        if not is_own_first and not routes:
+        plan = self._order(model, body, chosen)
+        if not plan.is_own_first and not plan.routes:
             raise ConfigurationError("there is nobody to ask: the client has no endpoint of its own, and no routes")
-        if is_own_first and model == AUTO and self.has_endpoint:
+        if plan.is_own_first and model == AUTO and self.has_endpoint:
             model, body = DEFAULT_MODEL, {**body, "model": DEFAULT_MODEL}
-        own = (self.targets.own(request, model),) if is_own_first else ()
-        return body, (*own, *(self.targets.at(named, request) for named in routes))
+        own = (self.targets.own(request, model),) if plan.is_own_first else ()
+        return body, (*own, *(self.targets.at(named, request) for named in plan.routes)), plan.routing
 
-    def _order(self, model: str, body: dict[str, Any], chosen: CallOptions) -> tuple[bool, Sequence[NamedRoute]]:
-        if isinstance(chosen.routes, Unset):
-            return self.has_own, ()
-        mode = None if isinstance(chosen.priority, Unset) else chosen.priority
-        tokens = estimate_tokens(body) if model == AUTO else 0
-        return chosen.routes.plan(model, has_own=self.has_own, mode=mode, tokens=tokens)  # type: ignore[no-any-return]
+    def _order(self, model: str, body: dict[str, Any], chosen: CallOptions) -> Plan:
+        has_routes = not isinstance(chosen.routes, Unset)
+        if model != AUTO:
+            return Plan(*chosen.routes.plan(model, has_own=self.has_own)) if has_routes else Plan(self.has_own, ())
+        return self.router.choose(
+            chosen.routes if has_routes else Chain(()),
+            body,
+            has_own=self.has_own,
+            mode=None if isinstance(chosen.priority, Unset) else chosen.priority,
+            session_id=None if isinstance(chosen.session_id, Unset) else chosen.session_id,
+        )
 
     async def close(self, client: openai.OpenAI | openai.AsyncOpenAI) -> None:
         """
@@ -171,6 +190,7 @@ class Family:
         if background is not None:
             await _all_done(background.close(), self._io(client))
         self.release_forgotten()
+        await self._io(client).offload(self.policies.books.close)
 
     def release_forgotten(self) -> None:
         """Give back the connections of sync streams that were left to the garbage collector."""

@@ -73,6 +73,8 @@ class Record:
         path: Which surface it is for.
         asked: The model that the caller asked for.
         template: What kind of prompt it is, by the caller's word.
+        mode: How much the model may think; see `_mode.py`.
+        counted: Its tokens as counted here, where that was done before it was sent, or None.
         ending: How it ended, or None while it runs; *reason* says in one word why it failed. The error itself leads
             here, and is not kept: the two would keep each other.
         routing: How a route was chosen for the model "auto".
@@ -90,6 +92,8 @@ class Record:
     tenant: str | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
     template: str | None = None
+    mode: str = ""
+    counted: int | None = None
     routing: RoutingDecision | None = None
     ending: Ending | None = None
     reason: str | None = None
@@ -124,7 +128,9 @@ class Record:
     @property
     def truncated(self) -> Truncation | None:
         """What a limit of tokens has cut: the answer, or the reasoning before it could begin."""
-        usage = None if self.usage is None else Usage.parse(self.usage)
+        # What was seen says more than a usage block, in which many servers leave reasoning out.
+        has_seen = self.times.first_token is not None
+        usage = None if self.usage is None or has_seen else Usage.parse(self.usage)
         return tell_truncation(self.finish_reason, usage, has_answer=self.times.first_answer is not None)
 
     def cost(self) -> Cost | None:

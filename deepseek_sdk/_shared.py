@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Self, Unpack
 
 import openai
 
+from deepseek_sdk._books import Books
 from deepseek_sdk._call import CallOptions, checked_options
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._family import Family
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.backends.base import Backend
     from deepseek_sdk.config import Settings
-    from deepseek_sdk.ledger import Ledger
+    from deepseek_sdk.ledger import Ledger, RecentCalls
     from deepseek_sdk.pricing import PriceBook
     from deepseek_sdk.resilience.account import Account
     from deepseek_sdk.resilience.breaking.breaker import Breakers
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.spending import Budgets, SpendBudget
     from deepseek_sdk.telemetry import Telemetry
     from deepseek_sdk.tokens.fitting import TokenBudget
+    from deepseek_sdk.tokens.lengths import LengthTracker
 
 __all__ = ["Heritage", "Shared"]
 
@@ -282,6 +284,26 @@ class Shared:
         return f"deepseek-sdk/{__version__} OpenAI/Python {openai.__version__}"
 
     @property
+    def prices(self) -> PriceBook:
+        """What tokens cost: built in, or from a file of yours."""
+        return self._heritage.family.policies.books.prices
+
+    @property
+    def budgets(self) -> Budgets | None:
+        """The spend budgets, to be looked at, adjusted, and given to another client; None where there are none."""
+        return self._heritage.family.policies.books.budgets
+
+    @property
+    def ledger(self) -> Ledger | RecentCalls:
+        """What has written down the calls: a file, or for the life of this client, its memory."""
+        return self._heritage.family.policies.books.ledger
+
+    @property
+    def lengths(self) -> LengthTracker:
+        """How long answers are, by model, mode of thinking and template."""
+        return self._heritage.family.policies.books.lengths
+
+    @property
     def breakers(self) -> Breakers:
         """The circuit breakers: they can be looked at, opened and closed, and given to another client."""
         return self._heritage.family.policies.breakers
@@ -390,11 +412,13 @@ def _heritage_of(
     """Make what a client shares with its children."""
     if stages is not None:
         check_stages(stages)
-        if given := [name for name, value in policies.items() if value is not UNSET]:
+        staged = {**policies, **{name: accounts[name] for name in ("spend_budget", "telemetry", "ledger")}}
+        if given := [name for name, value in staged.items() if value is not UNSET]:
             raise ConfigurationError(f"stages is the whole pipeline: {min(given)} would have no effect beside it")
     chosen, model = (settings["backend"], settings["local_model"]) if isinstance(backend, Unset) else (backend, None)
+    books = Books(accounts, {name: settings[name] for name in ("prices", "ledger")})
     family = Family(
-        Policies.of(**policies) if stages is None else Policies.within(stages),
+        Policies.of(**policies, books=books) if stages is None else Policies.within(stages, books),
         stages,
         backend=None if chosen is None else load_backend(chosen, model),
         is_offline=is_offline,

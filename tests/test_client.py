@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 HI = stream(*answer("Hi"))
 MESSAGES: list[dict[str, Any]] = [{"role": "user", "content": "Hello"}]
 ASKED: dict[str, Any] = {"model": "deepseek-flash", "messages": MESSAGES}
-STRICT = {"type": "function", "function": {"name": "f", "strict": True, "parameters": {"type": "object"}}}
+NOTHING = {"type": "object", "properties": {}, "additionalProperties": False}
+STRICT = {"type": "function", "function": {"name": "f", "strict": True, "parameters": NOTHING}}
 USAGE = {
     "prompt_tokens": 100,
     "completion_tokens": 20,
@@ -521,7 +522,7 @@ def test_pickle_needs_no_report(driver: Driver, server: Emulator) -> None:
 def test_errors_are_both(driver: Driver, server: Emulator) -> None:
     """What this library raises is its own error and openai's."""
     with pytest.raises(DeepSeekError) as caught:
-        driver.create(driver.client(base_url=server.url), model="deepseek-chat")
+        driver.create(driver.client(base_url=server.url), model="deepseek-v0")
 
     assert isinstance(caught.value, openai.BadRequestError)
 

@@ -456,7 +456,7 @@ def _balance(desk: Desk) -> Any:
 
 def _unknown_model(desk: Desk) -> Any:
     messages = [{"role": "user", "content": "Hello"}]
-    return failure(desk, desk.client.chat.completions.create, model="deepseek-chat", messages=messages)
+    return failure(desk, desk.client.chat.completions.create, model="deepseek-v0", messages=messages)
 
 
 def _unknown_path(desk: Desk) -> Any:

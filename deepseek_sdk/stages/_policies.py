@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk._books import Books
 from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.breaking.breaker import Breakers
@@ -14,14 +15,8 @@ from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from deepseek_sdk.resilience.retrying.policy import RetryPolicy, policy_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
-    from deepseek_sdk._record import Record
-    from deepseek_sdk.pricing.cost import Cost
-    from deepseek_sdk.spending import Budgets
-    from deepseek_sdk.telemetry import Telemetry
-    from deepseek_sdk.tokens.counter import Counter
-    from deepseek_sdk.tokens.lengths import LengthTracker
 
 __all__ = ["Policies"]
 
@@ -39,26 +34,18 @@ class Policies:
         retry: What is asked again.
         breakers: The circuit breakers, one for each account.
         limiters: The limiters, one for each account.
-        spending: The budgets, or None.
-        telemetry: What spans and metrics are made of calls, or None.
-        observers: Who learns how calls went, in this order.
-        price: Tells what a call costs, or None.
-        counter: Makes what counts tokens, or gives the one that is there.
-        lengths: What is known of how long answers are.
+        books: What calls are counted, paid and written down by.
     """
 
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     breakers: Breakers = field(default_factory=lambda: Breakers(BreakerPolicy()))
     limiters: Limiters = field(default_factory=lambda: Limiters(LimiterPolicy()))
-    spending: Budgets | None = None
-    telemetry: Telemetry | None = None
-    observers: tuple[Callable[[Record], object], ...] = ()
-    price: Callable[[Record], Cost | None] | None = None
-    counter: Callable[[], Counter] | None = None
-    lengths: LengthTracker | None = None
+    books: Books = field(default_factory=Books)
 
     @classmethod
-    def of(cls, *, retry: Any = UNSET, breaker: Any = UNSET, limiter: Any = UNSET) -> Policies:
+    def of(
+        cls, *, retry: Any = UNSET, breaker: Any = UNSET, limiter: Any = UNSET, books: Books | None = None
+    ) -> Policies:
         """
         Read the arguments of a client.
 
@@ -66,6 +53,7 @@ class Policies:
             retry: A RetryPolicy, None for none, UNSET for the default.
             breaker: A BreakerPolicy, the Breakers of another client, None for none, UNSET for the default.
             limiter: A LimiterPolicy, the Limiters of another client, None for none, UNSET for the default.
+            books: What calls are counted, paid and written down by; None: the defaults.
 
         Returns:
             The policies.
@@ -79,22 +67,24 @@ class Policies:
             retry=policy_of(retry),
             breakers=_registry("breaker", breaker, BreakerPolicy, Breakers),
             limiters=_registry("limiter", limiter, LimiterPolicy, Limiters),
+            books=Books() if books is None else books,
         )
 
     @classmethod
-    def within(cls, stages: Iterable[object]) -> Policies:
+    def within(cls, stages: Iterable[object], books: Books | None = None) -> Policies:
         """
         Find the breakers and limiters of a pipeline that somebody has put together.
 
         Args:
             stages: The pipeline.
+            books: As for `of()`.
 
         Returns:
             What its stages use; where they use none, there are none.
         """
         breakers = next((stage.breakers for stage in stages if hasattr(stage, "breakers")), Breakers(None))
         limiters = next((stage.limiters for stage in stages if hasattr(stage, "limiters")), Limiters(None))
-        return cls(breakers=breakers, limiters=limiters)
+        return cls(breakers=breakers, limiters=limiters, books=Books() if books is None else books)
 
 
 def _registry(name: str, given: Any, policy: Any, registry: Any) -> Any:

@@ -11,6 +11,7 @@ import deepseek_recipe as recipe
 from deepseek_sdk.testing import house_rules, refusals
 from deepseek_sdk.testing.job import ALIASES, SERVED_MODELS, Verdict
 from deepseek_sdk.testing.vocabulary import special_id
+from deepseek_sdk.tokens.rendering import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -86,17 +87,10 @@ class RecipeJudge:
             raise refusals.Refusal(error.status_code, json.loads(error.body)) from error
 
     def _ids(self, body: Mapping[str, Any], converted: Any) -> list[int]:
-        # Text between special tokens is counted piece by piece: encoding the whole string at once gives other numbers.
         rendered = self._encodings[house_rules.served_model(body["model"])].render_conversation(converted.conversation)
         ids: list[int] = []
-        prompt, position = rendered.prompt, 0
-        for start, end in rendered.special_ranges:
-            if start > position:
-                ids.extend(self._vocabulary.ids(prompt[position:start]))
-            ids.append(special_id(prompt[start:end]))
-            position = end
-        if position < len(prompt):
-            ids.extend(self._vocabulary.ids(prompt[position:]))
+        for part in parts_of(rendered):
+            ids += self._vocabulary.ids(part.text) if part.tokens is None else [special_id(part.text)]
         return ids
 
     def _max_tokens(self, converted: Any, prompt_tokens: int) -> int:

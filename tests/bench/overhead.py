@@ -17,20 +17,31 @@ import sys
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 import httpx2
 import openai
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import InMemoryMetricReader
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from deepseek_sdk import (
     AsyncClient,
     BreakerPolicy,
+    Budgets,
     Client,
     Deadlines,
     LimiterPolicy,
     RetryBudget,
     RetryPolicy,
     Route,
+    SpendBudget,
+    Telemetry,
+    TokenBudget,
 )
 from deepseek_sdk._clock import Clock
 from deepseek_sdk._finish import finish
@@ -218,8 +229,23 @@ class _Nobody:
 
 def policies(rounds: int) -> list[Row]:
     """Measure one call's way through the stages, with nothing at the end of them."""
-    lone = Client(api_key="k", base_url="http://bench")
-    everything = Client(
+    with TemporaryDirectory() as directory:
+        lone = Client(api_key="k", base_url="http://bench")
+        everything = _everything(Path(directory), telemetry=Telemetry())
+        heard = _everything(Path(directory), telemetry=_heard())
+        rows = [
+            *_policies("policies of a call", lone, rounds),
+            *_policies("with every policy, a budget and a ledger", everything, rounds),
+            *_policies("the same, with spans and metrics", heard, rounds),
+        ]
+        everything.close()
+        heard.close()
+    return rows
+
+
+def _everything(directory: Path, telemetry: Telemetry) -> Client:
+    """Make a client that does all that it can do."""
+    return Client(
         api_key="k",
         base_url="http://bench",
         routes=["deepseek-v4-pro", Route("other", base_url="http://other", api_key="k"), _Nobody()],
@@ -227,8 +253,20 @@ def policies(rounds: int) -> list[Row]:
         breaker=BreakerPolicy(slow_first_token=8),
         limiter=LimiterPolicy(rpm=10**9, tpm=10**9),
         deadlines=Deadlines(first_token=8, stall=15, total=120),
+        user="somebody",
+        tags={"team": "bench"},
+        token_budget=TokenBudget(),
+        spend_budget=Budgets([SpendBudget(limit=10**6, per="user", period="day")], path=directory / "budgets"),
+        ledger=directory / "ledger",
+        telemetry=telemetry,
     )
-    return [*_policies("policies of a call", lone, rounds), *_policies("with every policy on", everything, rounds)]
+
+
+def _heard() -> Telemetry:
+    """Let an SDK listen that keeps what it is told and sends it nowhere."""
+    tracers = TracerProvider()
+    tracers.add_span_processor(BatchSpanProcessor(InMemorySpanExporter()))
+    return Telemetry(tracer_provider=tracers, meter_provider=MeterProvider([InMemoryMetricReader()]))
 
 
 def _policies(what: str, client: Client, rounds: int) -> list[Row]:
@@ -236,7 +274,7 @@ def _policies(what: str, client: Client, rounds: int) -> list[Row]:
 
     async def answer(call: Call) -> Reply:
         now = call.io.now()
-        attempt = call.record.begin(route="bench", model=call.model, now=now)
+        attempt = call.record.begin(route="bench", model=call.model, now=now, account=call.upstream.account)
         return Reply(call, source, Clock(call.limits, call_started=now, now=now), attempt)
 
     family = client._heritage.family

@@ -1,0 +1,235 @@
+"""`Ledger`: every call in a file."""
+
+from __future__ import annotations
+
+import os
+import time
+import weakref
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deepseek_sdk._process import PerProcess
+from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.ledger.notes import Note
+from deepseek_sdk.ledger.period import BEIJING
+from deepseek_sdk.ledger.question import ask
+from deepseek_sdk.ledger.recent import nothing
+from deepseek_sdk.ledger.rotation import Rotation
+from deepseek_sdk.resilience.checks import check_count, check_number
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from datetime import tzinfo
+
+    from deepseek_sdk._record import Record
+    from deepseek_sdk.ledger.period import Instant
+    from deepseek_sdk.ledger.question import Question
+    from deepseek_sdk.ledger.report import UsageReport
+    from deepseek_sdk.ledger.state import LedgerState
+    from deepseek_sdk.ledger.writer import Writer
+
+__all__ = ["Ledger", "default_path", "make_ledger"]
+
+_MAX_BYTES = 256 * 2**20
+_MAX_AGE_DAYS = 400.0
+
+
+def default_path() -> Path:
+    """
+    Say where the ledger of a user is, unless he wants it elsewhere.
+
+    Returns:
+        The file.
+    """
+    import platformdirs  # noqa: PLC0415  not part of importing the library
+
+    return Path(platformdirs.user_data_dir("deepseek-sdk", appauthor=False)) / "ledger.sqlite3"
+
+
+class Ledger:
+    """
+    A file, SQLite's, with a row for every call and one for each of its attempts; what is said in calls is not in it.
+
+        Ledger()                                    in the user's data directory
+        Ledger("calls.sqlite3")                     there; several processes may write to it at the same time
+        Ledger(max_bytes=50_000_000)                older calls go when it becomes larger
+        Ledger(max_age_days=90)                     and when they become older
+
+    A thread writes down what has ended, twice a second: a process that is killed loses half a second of calls, and
+    `usage()` says that it was. Calls never wait for it, and never fail because of it: while the file cannot be written,
+    `state()` says why, and the last calls are kept until it can be.
+
+    Args:
+        path: Where, on a disk of this machine; None for the user's data directory.
+        max_bytes: How large it may become, or None. The journal beside it takes up to 4 MiB more.
+        max_age_days: How old a call may become, or None.
+        flush_s: How often it is written to, in seconds.
+        max_waiting: How many calls are kept while it cannot be written; then the oldest go.
+        wall: Tells the time, in seconds since 1970.
+
+    Raises:
+        ConfigurationError: One of them cannot be used.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        max_bytes: int | None = _MAX_BYTES,
+        max_age_days: float | None = _MAX_AGE_DAYS,
+        flush_s: float = 0.5,
+        max_waiting: int = 10_000,
+        wall: Callable[[], float] = time.time,
+    ) -> None:
+        check_number("flush_s", flush_s, least=0.01)
+        check_count("max_waiting", max_waiting, least=1)
+        self.path = default_path() if path is None else Path(path).absolute()
+        self._rotation = Rotation(max_bytes=max_bytes, max_age_days=max_age_days)
+        self._flush_s = flush_s
+        self._max_waiting = max_waiting
+        self._wall = wall
+        self._writers = PerProcess(self._make)
+        # Now, and not in the first call: it takes imports.
+        self._writers.get()
+        _close_before_forks(self)
+
+    def __repr__(self) -> str:
+        return f"Ledger({str(self.path)!r})"
+
+    def __call__(self, record: Record) -> None:
+        """
+        Take the record of a call that is over; from any thread, the garbage collector's too.
+
+        Args:
+            record: The call.
+        """
+        self._writers.get().take(record)
+
+    def state(self) -> LedgerState:
+        """
+        Say how the writing goes.
+
+        Returns:
+            The state of this process's part.
+        """
+        return self._writers.get().state()
+
+    def flush(self) -> bool:
+        """
+        Write now what waits.
+
+        Returns:
+            Whether all of it was written.
+        """
+        return self._writers.get().flush()
+
+    def close(self) -> None:
+        """Write what waits, end the thread, and let go of the file; a call that ends later opens it again."""
+        self._writers.get().close()
+
+    def usage(
+        self,
+        since: Instant = None,
+        until: Instant = None,
+        by: str | None = None,
+        *,
+        only: Mapping[str, str] | None = None,
+        tz: tzinfo = BEIJING,
+    ) -> UsageReport:
+        """
+        Add up what calls used and cost, those of other processes and of earlier ones too.
+
+            ledger.usage("7d", by="model")                      the last seven days
+            ledger.usage("2026-11-01", "2026-11-30", by="day")  November, a row for each day
+            ledger.usage(by="tag:feature", only={"tenant": "acme"})
+
+        Args:
+            since: When the period begins: "7d", "24h", "2026-11-01", a date, a datetime, seconds since 1970, or None.
+            until: When it ends, likewise; a day is part of the period.
+            by: What calls are told apart by: "model", "route" and "tier", for which attempts count one by one, or
+                "user", "session", "tenant", "template", "day" or "tag:KEY".
+            only: What calls must have in common, by the same names.
+            tz: The clock by which days begin.
+
+        Returns:
+            The sums.
+
+        Raises:
+            ConfigurationError: An argument cannot be used.
+            LedgerError: The file cannot be read.
+        """
+        question = ask(since=since, until=until, by=by, only=only, tz=tz, now=self._wall())
+        self.flush()
+        return self._answer(question)
+
+    def _answer(self, question: Question) -> UsageReport:
+        from deepseek_sdk.ledger.reader import read_usage  # noqa: PLC0415  SQLite is not part of importing the library
+
+        state = self.state()
+        report = nothing(question) if _is_missing(self.path) else read_usage(self.path, question)
+        if not state.waiting:
+            return report
+        note = Note("waiting", {"calls": state.waiting, "error": state.last_error or "-"})
+        return replace(report, findings=(*report.findings, note))
+
+    def _make(self) -> Writer:
+        from deepseek_sdk.ledger.file import LedgerFile  # noqa: PLC0415  SQLite is not part of importing the library
+        from deepseek_sdk.ledger.writer import Writer  # noqa: PLC0415  likewise
+
+        file = LedgerFile(self.path, self._rotation)
+        me = weakref.ref(self)
+        return Writer(file, self._flush_s, self._max_waiting, lambda: me() is not None, self._wall)
+
+
+def _is_missing(path: Path) -> bool:
+    """Tell whether nothing was written yet; a file that cannot be reached is not missing."""
+    try:
+        path.stat()
+    except FileNotFoundError:
+        return True
+    except OSError:
+        return False
+    return False
+
+
+def _close_before_forks(ledger: Ledger) -> None:
+    """
+    See to it that a child inherits nothing of SQLite.
+
+    What a child has inherited makes SQLite believe, there, that locks of the parent are its own.
+    """
+    me = weakref.ref(ledger)
+
+    def tell(what: str) -> None:
+        found = me()
+        writer = None if found is None else found._writers.made()  # noqa: SLF001  of this module
+        if writer is not None:
+            getattr(writer, what)()
+
+    if hasattr(os, "register_at_fork"):
+        os.register_at_fork(before=lambda: tell("pause"), after_in_parent=lambda: tell("resume"))
+
+
+def make_ledger(given: Any) -> Ledger | None:
+    """
+    Make a ledger of an argument or a setting.
+
+    Args:
+        given: True or "on" for the usual place, a path, a `Ledger`, or None, False or "off" for none.
+
+    Returns:
+        The ledger, or None.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if given is None or given is False or given == "off":
+        return None
+    if isinstance(given, Ledger):
+        return given
+    if given is True or given == "on":
+        return Ledger()
+    if isinstance(given, str | os.PathLike) and str(given).strip():
+        return Ledger(given)
+    raise ConfigurationError(f'ledger must be True, "on", "off", a path, a Ledger or None, not {given!r}')

@@ -1,0 +1,111 @@
+"""`Question`: which calls are meant, and what they are told apart by."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.ledger.names import clean
+from deepseek_sdk.ledger.period import instant, to_micros
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from datetime import datetime, tzinfo
+
+    from deepseek_sdk.ledger.period import Instant
+
+__all__ = ["DIMENSIONS", "FIRST", "LAST", "Question", "ask"]
+
+# What belongs to a call.
+OF_CALLS = ("user", "session", "tenant", "template", "day")
+# What belongs to an attempt: one call may have several models.
+OF_ATTEMPTS = ("model", "route", "tier")
+DIMENSIONS = (*OF_ATTEMPTS, *OF_CALLS)
+_TAG = "tag:"
+# Before and after all calls, in microseconds since 1970.
+FIRST, LAST = 0, 2**62
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """
+    What is asked of a ledger.
+
+    Attributes:
+        since: When the period begins, or None.
+        until: When it ends, or None; it is not part of the period.
+        by: What calls are told apart by, or None.
+        only: What calls must have in common, by what they can be told apart by.
+        tz: The clock by which days begin.
+        now: The time, in seconds since 1970.
+    """
+
+    since: datetime | None
+    until: datetime | None
+    by: str | None
+    only: Mapping[str, str]
+    tz: tzinfo
+    now: float
+
+    @property
+    def bounds(self) -> tuple[int, int]:
+        """The period, in microseconds since 1970: from the first up to the second."""
+        return (
+            FIRST if self.since is None else max(to_micros(self.since), FIRST),
+            LAST if self.until is None else to_micros(self.until),
+        )
+
+    @property
+    def is_of_attempts(self) -> bool:
+        """Whether single attempts have to be looked at."""
+        return any(name in OF_ATTEMPTS for name in (self.by, *self.only))
+
+
+def ask(
+    *, since: Instant, until: Instant, by: str | None, only: Mapping[str, str] | None, tz: tzinfo, now: float
+) -> Question:
+    """
+    Make a question of arguments.
+
+    Args:
+        since: When the period begins.
+        until: When it ends; a day is part of the period.
+        by: What calls are told apart by.
+        only: What they must have in common.
+        tz: The clock by which days begin.
+        now: The time, in seconds since 1970.
+
+    Returns:
+        The question.
+
+    Raises:
+        ConfigurationError: It cannot be answered.
+    """
+    for name in (by, *(only or ())):
+        if name is not None:
+            _check(name)
+    for name, value in (only or {}).items():
+        _check_value(name, value)
+    return Question(
+        since=instant(since, now, tz),
+        until=instant(until, now, tz, is_end=True),
+        by=None if by is None else clean(by),
+        only={name: clean(value) for name, value in (only or {}).items()},
+        tz=tz,
+        now=now,
+    )
+
+
+def _check_value(name: str, value: object) -> None:
+    if name == "day":
+        raise ConfigurationError("only cannot name a day: give it as since and until")
+    if not isinstance(value, str):
+        raise ConfigurationError(f"only[{name!r}] must be a string, not {value!r}")
+
+
+def _check(name: object) -> None:
+    is_tag = isinstance(name, str) and name.startswith(_TAG) and name != _TAG
+    if not is_tag and name not in DIMENSIONS:
+        known = ", ".join((*DIMENSIONS, "tag:KEY"))
+        raise ConfigurationError(f"calls cannot be told apart by {name!r}, but by {known}")

@@ -1,0 +1,21 @@
+"""How many tokens a request has, what to leave out of one that is too long, and how long an answer will be."""
+
+from __future__ import annotations
+
+from deepseek_sdk.tokens.client import AsyncTokens, Tokens
+from deepseek_sdk.tokens.counter import Counter, TokenCount
+from deepseek_sdk.tokens.drift import Drift, DriftReport
+from deepseek_sdk.tokens.vocabulary import DeepSeekVocabulary, EstimatedVocabulary, Piece, Vocabulary
+
+__all__ = [
+    "AsyncTokens",
+    "Counter",
+    "DeepSeekVocabulary",
+    "Drift",
+    "DriftReport",
+    "EstimatedVocabulary",
+    "Piece",
+    "TokenCount",
+    "Tokens",
+    "Vocabulary",
+]

@@ -1,0 +1,188 @@
+"""`client.tokens` in both colours, and whether counts agree with bills."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import logging
+from typing import TYPE_CHECKING, Any
+
+import openai
+import pydantic
+import pytest
+from openai.types.chat import ChatCompletion, ChatCompletionMessage
+
+from deepseek_sdk.tokens import AsyncTokens, Counter, DeepSeekVocabulary, Drift, Tokens
+from deepseek_sdk.tokens.encoders import KitokenEncoder, TokenizersEncoder
+
+if TYPE_CHECKING:
+    from deepseek_sdk.testing import Vocabulary
+    from tests.conftest import Driver, StartEmulator
+
+MESSAGES = [{"role": "user", "content": "Why is the sky blue?"}]
+OFF = {"thinking": {"type": "disabled"}}
+
+
+@pytest.fixture(scope="module")
+def counter(vocabulary: Vocabulary) -> Counter:
+    """Count with what is installed."""
+    return Counter(vocabulary=vocabulary)
+
+
+@pytest.fixture
+def tokens(driver: Driver, counter: Counter) -> Tokens | AsyncTokens:
+    """Give the tokens of a client of either colour."""
+    return AsyncTokens(lambda: counter) if driver.is_async else Tokens(lambda: counter)
+
+
+def test_arguments_of_create(driver: Driver, tokens: Tokens, counter: Counter) -> None:
+    """A request is given as `create()` takes it; what no prompt depends on makes no difference."""
+    body = {"model": "deepseek-flash", "messages": MESSAGES, **OFF}
+    counted = driver.call(tokens.count, MESSAGES, extra_body=OFF, temperature=0.3, stop=openai.omit, stream=True)
+
+    assert counter.count(body) == counted == driver.call(tokens.count, messages=iter(MESSAGES), **OFF)
+    assert driver.call(tokens.count, MESSAGES).total > counted.total
+    assert 3 == driver.call(tokens.count_text, "<think>")
+    assert "<think>" == "".join(piece.text for piece in driver.call(tokens.pieces, "<think>"))
+    driver.call(tokens.load)
+
+
+def test_completions(driver: Driver, tokens: Tokens) -> None:
+    """A prompt with a hole is counted, too."""
+    assert 4 < driver.call(tokens.count, prompt="def f(", suffix=")").total
+
+
+def test_nothing_to_count(driver: Driver, tokens: Tokens) -> None:
+    """Neither messages nor a prompt is a mistake of the program."""
+    with pytest.raises(TypeError, match="messages or a prompt"):
+        driver.call(tokens.count)
+
+
+def test_answers_as_they_came(driver: Driver, emulator: StartEmulator, tokens: Tokens, counter: Counter) -> None:
+    """Messages may be objects of openai, as an answer brings them."""
+    client = driver.client(base_url=emulator(replies=["It scatters."]).url)
+    answer: ChatCompletion = driver.create(client)
+    message = answer.choices[0].message
+    conversation = [*MESSAGES, message, *MESSAGES]
+    sent = {"model": "deepseek-flash", "messages": [*MESSAGES, message.model_dump(exclude_unset=True), *MESSAGES]}
+
+    assert counter.count(sent) == driver.call(tokens.count, conversation)
+
+
+class City(pydantic.BaseModel):
+    """A form of an answer."""
+
+    name: str
+
+
+def test_forms_given_as_classes(driver: Driver, tokens: Tokens) -> None:
+    """A response format given as a class counts as its schema, which is in doubt."""
+    counted = driver.call(tokens.count, MESSAGES, response_format=City)
+
+    assert ("response format",) == counted.why
+    assert driver.call(tokens.count, MESSAGES).total + 20 < counted.total
+
+
+def test_colours_have_one_signature() -> None:
+    """Both colours take the same arguments."""
+    names = [name for name in vars(Tokens) if not name.startswith("_")]
+
+    assert names == [name for name in vars(AsyncTokens) if not name.startswith("_")]
+    for name in names:
+        sync, other = (inspect.signature(getattr(owner, name)) for owner in (Tokens, AsyncTokens))
+        assert sync.parameters == other.parameters
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("maker", [KitokenEncoder, TokenizersEncoder])
+async def test_the_loop_goes_on(maker: type[KitokenEncoder | TokenizersEncoder]) -> None:
+    """While a long text is counted, the event loop turns."""
+    counter = Counter(vocabulary=DeepSeekVocabulary(encoders=[maker]))
+    tokens = AsyncTokens(lambda: counter)
+    await tokens.load()
+    text = "\n".join(f"{number} The quick brown fox, 敏捷的棕色狐狸 {number * 7919}." for number in range(8000))
+    task = asyncio.create_task(tokens.count_text(text))
+    turns = 0
+    while not task.done():
+        await asyncio.sleep(0)
+        turns += 1
+
+    assert 100_000 < await task
+    assert 500 < turns
+
+
+async def test_cancelled_counts(counter: Counter) -> None:
+    """Who is cancelled while he waits for a count is free at once."""
+    task = asyncio.create_task(AsyncTokens(lambda: counter).count_text("word " * 100_000))
+    await asyncio.sleep(0)
+    task.cancel()
+
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+
+def test_messages_that_are_plain_stay_the_same() -> None:
+    """What needs no change is passed on as the very same list."""
+    from deepseek_sdk.tokens.client import _plain  # noqa: PLC0415  what `fit()` stands on
+
+    objects: list[Any] = [ChatCompletionMessage(role="assistant", content="x")]
+
+    assert MESSAGES is _plain(MESSAGES)
+    assert [{"role": "assistant", "content": "x"}] == _plain(objects)
+
+
+class Clock:
+    """A clock that is set by hand."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        """Tell the time, in seconds."""
+        return self.now
+
+
+def test_agreement_is_silent(caplog: pytest.LogCaptureFixture) -> None:
+    """Counts within one per cent of the bills are reported, and nothing is said."""
+    drift = Drift(Clock())
+    for _ in range(3):
+        drift.note("deepseek-flash", 1000, 1009)
+    report = drift.reports()["deepseek-flash"]
+
+    assert (3, 3000, 3027, False, 1.009) == (report.calls, report.counted, report.told, report.is_over, report.ratio)
+    assert [] == caplog.records
+
+
+def test_drift_warns_once_an_hour(caplog: pytest.LogCaptureFixture) -> None:
+    """A difference of more than one per cent is a warning, for each model once an hour."""
+    clock = Clock()
+    drift = Drift(clock)
+    for clock.now in (0.0, 10.0, 3599.0, 3600.0):
+        drift.note("deepseek-flash", 1000, 1020)
+    drift.note("deepseek-v4-pro", 1000, 900)
+
+    assert ["deepseek-flash", "deepseek-flash", "deepseek-v4-pro"] == [r.message.split(":")[0] for r in caplog.records]
+    assert "+2.0 %" in caplog.records[0].message
+    assert {logging.WARNING} == {record.levelno for record in caplog.records}
+    assert drift.reports()["deepseek-v4-pro"].is_over
+
+
+def test_drift_forgets_old_calls() -> None:
+    """The comparison is of the latest calls, so a model that was mended agrees again."""
+    drift = Drift(Clock())
+    for told in [2000] * 10 + [1000] * 256:
+        drift.note("deepseek-flash", 1000, told)
+    for number in range(100):
+        drift.note(f"model {number}", 1, 1)
+
+    assert not drift.reports()["deepseek-flash"].is_over
+    assert 64 == len(drift.reports())
+
+
+def test_drift_of_a_client(driver: Driver, counter: Counter) -> None:
+    """`drift()` tells by model how counts compare."""
+    drift = Drift(Clock())
+    drift.note("deepseek-flash", 100, 100)
+    tokens = (AsyncTokens if driver.is_async else Tokens)(lambda: counter, drift)
+
+    assert 1.0 == tokens.drift()["deepseek-flash"].ratio
