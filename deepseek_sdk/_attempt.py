@@ -27,6 +27,7 @@ class Attempt:
         reason: Why it failed, in one word, or None.
         is_possibly_billed: The server may have generated, and billed, without the answer being used.
         account: Whose attempt it is: the endpoint, the model asked for and a mark of the key; None where nobody knows.
+        response_id: The server's name for the answer, or None.
         finish_reason: How the answer ended, or None.
         usage: The tokens, or None where there is no telling.
         is_estimated: *usage* is an estimate: the server has not said.
@@ -41,6 +42,7 @@ class Attempt:
     reason: str | None = None
     is_possibly_billed: bool = False
     account: Account | None = None
+    response_id: str | None = None
     finish_reason: str | None = None
     usage: Usage | None = None
     is_estimated: bool = False

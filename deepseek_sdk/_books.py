@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.spending import Budgets
     from deepseek_sdk.telemetry import Telemetry
     from deepseek_sdk.tokens import Counter, Drift
+    from deepseek_sdk.tokens.fitting import CutMemory
     from deepseek_sdk.tokens.lengths import LengthEstimate, LengthTracker
 
 __all__ = ["Books"]
@@ -119,6 +120,13 @@ class Books:
         return Drift()
 
     @cached_property
+    def cuts(self) -> CutMemory:
+        """Where conversations that were too long have been cut."""
+        from deepseek_sdk.tokens.fitting import CutMemory  # noqa: PLC0415  likewise
+
+        return CutMemory()
+
+    @cached_property
     def lengths(self) -> LengthTracker:
         """How long answers are."""
         from deepseek_sdk.tokens.lengths import LengthTracker  # noqa: PLC0415  likewise
@@ -203,9 +211,10 @@ class Books:
         return self._learn, self.router.memory, self.ledger
 
     def close(self) -> None:
-        """Write down what is not written yet."""
-        for book in (self.ledger, self.budgets):
-            if (close := getattr(book, "close", None)) is not None:
+        """Write down what is not written yet; what was given stays open, it may be somebody else's too."""
+        for name, book in (("ledger", self.ledger), ("spend_budget", self.budgets)):
+            close = getattr(book, "close", None)
+            if close is not None and self._given.get(name) is not book:
                 close()
 
     def usage(

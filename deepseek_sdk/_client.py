@@ -14,6 +14,7 @@ from deepseek_sdk._forgettable import forgettable
 from deepseek_sdk._report import attached
 from deepseek_sdk._shared import Shared
 from deepseek_sdk._wire import RESPONSE
+from deepseek_sdk.telemetry.resources import AsyncQuiet, Quiet
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["AsyncClient", "Client"]
 
 
-class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes options of our own besides
+class Client(Shared, Quiet, openai.OpenAI):  # type: ignore[misc]  # copy() takes options of our own besides
     """
     `openai.OpenAI` for DeepSeek: every call works as before, and is supervised.
 
@@ -68,7 +69,7 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
         from deepseek_sdk.tokens import Tokens  # noqa: PLC0415  not part of importing the library
 
         books = self._heritage.family.policies.books
-        return Tokens(lambda: books.counter, books.drift)
+        return Tokens(lambda: books.counter, books.drift, books.cuts)
 
     def balance(self) -> Balance:
         """
@@ -132,7 +133,7 @@ class Client(Shared, openai.OpenAI):  # type: ignore[misc]  # copy() takes optio
         super().close()
 
 
-class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
+class AsyncClient(Shared, AsyncQuiet, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
     """
     `openai.AsyncOpenAI` for DeepSeek: every call works as before, and is supervised.
 
@@ -168,7 +169,7 @@ class AsyncClient(Shared, openai.AsyncOpenAI):  # type: ignore[misc]  # likewise
         from deepseek_sdk.tokens import AsyncTokens  # noqa: PLC0415  likewise
 
         books = self._heritage.family.policies.books
-        return AsyncTokens(lambda: books.counter, books.drift)
+        return AsyncTokens(lambda: books.counter, books.drift, books.cuts)
 
     async def balance(self) -> Balance:
         """

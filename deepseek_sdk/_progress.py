@@ -112,6 +112,7 @@ class Progress:
         finish_reason: How choice 0 ended, or None.
         usage: The last usage block seen, as sent, or None.
         model: The model that answers, by its own word, or None.
+        id: The server's name for the answer, or None.
         is_done: The answer is complete and `[DONE]` has come.
         has_moved: Something of the answer has come since this was last set to False; heartbeats are nothing.
     """
@@ -132,6 +133,7 @@ class Progress:
         "has_answer",
         "has_moved",
         "has_token",
+        "id",
         "is_done",
         "model",
         "usage",
@@ -144,6 +146,7 @@ class Progress:
         self.finish_reason: str | None = None
         self.usage: dict[str, Any] | None = None
         self.model: str | None = None
+        self.id: str | None = None
         self.is_done = False
         self._response = response
         self._choices = choices
@@ -320,6 +323,7 @@ class Progress:
     def _chunk(self, chunk: dict[str, Any], event: Event) -> Event:
         fixed = chunk if event.is_whole else self._fit(chunk)
         self.model = fixed.get("model") or self.model
+        self.id = fixed.get("id") or self.id
         if isinstance(fixed.get("usage"), dict):
             self.usage = fixed["usage"]
         choices = fixed.get("choices")

@@ -17,6 +17,7 @@ from deepseek_sdk.errors import Partial, classify
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
+    from contextlib import AbstractContextManager
 
     from deepseek_sdk._progress import Progress
     from deepseek_sdk._reply import Ending
@@ -40,6 +41,14 @@ class AttemptWatcher(Protocol):
 
     def ended(self, attempt: Attempt, error: BaseException | None) -> None:
         """Take note that an attempt ended, and how."""
+        ...
+
+    def headers(self, host: str) -> Mapping[str, str]:
+        """Say which headers the request of the attempt that has begun carries to *host*."""
+        ...
+
+    def sending(self) -> AbstractContextManager[None]:
+        """Surround the sending of that request."""
         ...
 
 
@@ -281,6 +290,7 @@ class Record:
 
     def _take(self, attempt: Attempt, progress: Progress) -> None:
         attempt.model = progress.model or attempt.model
+        attempt.response_id = progress.id if isinstance(progress.id, str) else None
         attempt.finish_reason = progress.finish_reason
         if progress.usage is not None:
             attempt.usage = Usage.parse(progress.usage)

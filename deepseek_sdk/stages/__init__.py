@@ -60,7 +60,14 @@ def default_stages(policies: Policies | None = None) -> Sequence[Stage]:
     return (
         Observation(books.telemetry, books.observers),
         StructuredOutput(),
-        SpendLimit(books.budgets, cost_of=books.cost_of, expect=books.expect),
+        SpendLimit(
+            books.budgets,
+            cost_of=books.cost_of,
+            expect=books.expect,
+            retries=lambda call: most_retries(
+                policies.retry, call.max_retries, can_move_on=call.can_move_on_to_route
+            ),
+        ),
         Routes(),
         WindowFit(lambda: books.counter, expected=books.expected),
         Dialect(),

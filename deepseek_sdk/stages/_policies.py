@@ -82,9 +82,11 @@ class Policies:
         Returns:
             What its stages use; where they use none, there are none.
         """
+        books = Books() if books is None else books
+        books.telemetry = next((stage.telemetry for stage in stages if hasattr(stage, "telemetry")), None)
         breakers = next((stage.breakers for stage in stages if hasattr(stage, "breakers")), Breakers(None))
         limiters = next((stage.limiters for stage in stages if hasattr(stage, "limiters")), Limiters(None))
-        return cls(breakers=breakers, limiters=limiters, books=Books() if books is None else books)
+        return cls(breakers=breakers, limiters=limiters, books=books)
 
 
 def _registry(name: str, given: Any, policy: Any, registry: Any) -> Any:

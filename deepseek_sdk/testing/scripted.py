@@ -222,7 +222,8 @@ class ScriptedBackend:
             raise AssertionError(message)
         script, now = self._scripts[len(self.calls) - 1], call.io.now()
         route = getattr(call.upstream, "name", "") or self._route
-        attempt = call.record.begin(route=route, model=call.model, now=now)
+        account = getattr(call.upstream, "account", None)
+        attempt = call.record.begin(route=route, model=call.model, now=now, account=account)
         if isinstance(script, Exception):
             call.record.settle(attempt, None, now, script)
             raise script

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.tokens.counter import Counter, TokenCount
     from deepseek_sdk.tokens.drift import DriftReport
-    from deepseek_sdk.tokens.fitting import Fit, TokenBudget
+    from deepseek_sdk.tokens.fitting import CutMemory, Fit, TokenBudget
     from deepseek_sdk.tokens.vocabulary import Piece
 
 __all__ = ["AsyncTokens", "Tokens"]
@@ -36,11 +36,15 @@ class Tokens:
     Args:
         counter: Gives the counter, made at the first use.
         drift: Compares counts with bills; None makes one.
+        cuts: Where cuts are remembered; None: nowhere.
     """
 
-    def __init__(self, counter: Callable[[], Counter], drift: Drift | None = None) -> None:
+    def __init__(
+        self, counter: Callable[[], Counter], drift: Drift | None = None, cuts: CutMemory | None = None
+    ) -> None:
         self._counter = counter
         self._drift = Drift() if drift is None else drift
+        self._cuts = cuts
 
     def load(self) -> None:
         """Read the vocabulary now, which takes half a second, instead of at the first count."""
@@ -107,7 +111,7 @@ class Tokens:
 
     def fit(self, messages: Iterable[Any], *, budget: TokenBudget, model: str = DEFAULT_MODEL, **fields: Any) -> Fit:
         """
-        Make a conversation fit.
+        Make a conversation fit; one that has grown is cut where it was cut before, as long as that is enough.
 
         Args:
             messages: The conversation.
@@ -123,7 +127,8 @@ class Tokens:
         """
         from deepseek_sdk.tokens.fitting import fit  # noqa: PLC0415  only who fits needs it
 
-        return fit(_body({"messages": messages, "model": model, **fields}), budget, self._counter())
+        body = _body({"messages": messages, "model": model, **fields})
+        return fit(body, budget, self._counter(), memory=self._cuts)
 
     def drift(self) -> dict[str, DriftReport]:
         """Give, by model, how counts compare with what the service told, for calls that were counted before."""
@@ -137,10 +142,13 @@ class AsyncTokens:
     Args:
         counter: Gives the counter, made at the first use.
         drift: Compares counts with bills; None makes one.
+        cuts: Where cuts are remembered; None: nowhere.
     """
 
-    def __init__(self, counter: Callable[[], Counter], drift: Drift | None = None) -> None:
-        self._tokens = Tokens(counter, drift)
+    def __init__(
+        self, counter: Callable[[], Counter], drift: Drift | None = None, cuts: CutMemory | None = None
+    ) -> None:
+        self._tokens = Tokens(counter, drift, cuts)
 
     async def load(self) -> None:
         """Read the vocabulary now; with `tokenizers` alone the loop stands still for half a second."""

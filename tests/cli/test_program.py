@@ -39,7 +39,7 @@ def test_help_does_without_extras() -> None:
     done = without("starlette", "--help")
 
     assert 0 == done.returncode
-    names = ("balance", "completion", "config", "demo", "doctor", "emulate", "models")
+    names = ("balance", "completion", "config", "demo", "doctor", "emulate", "models", "price", "tokens", "usage")
     assert all(f"\n  {name} " in done.stdout for name in names)
 
 
@@ -264,7 +264,7 @@ def test_short_descriptions_are_not_cut(arguments: list[str]) -> None:
     [
         (["chta"], "Did you mean 'chat'?"),
         (["config", "sow"], "Did you mean 'show'?"),
-        (["zzz"], "Commands are: balance, chat, completion, config, demo, doctor, emulate, models."),
+        (["zzz"], "Commands are: balance, chat, completion, config, demo, doctor, emulate, models, price, tokens, usage."),
         (["config", "zzz"], "Commands are: init, path, show."),
     ],
 )

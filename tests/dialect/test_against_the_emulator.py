@@ -40,7 +40,7 @@ def server(running: Emulator) -> Emulator:
 def ask(driver: Driver, client: Any, case: Case, lint: str, **fields: Any) -> Any:
     """Send the request of a case."""
     with options(lint=lint):
-        return driver.create(client, extra_body={**case.body, **fields})
+        return driver.create(client, extra_body=case.body, **fields)
 
 
 @pytest.mark.parametrize("case", [*MENDED, *REFUSED, *DOUBTFUL], ids=named)
