@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any, Protocol
@@ -120,6 +120,11 @@ class Record:
     _id: str = ""
     _cost: Cost | None = None
     _is_priced: bool = False
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        # What belongs to the client does not go along with a copy of an answer: the cost is worked out, and that is it.
+        state = {item.name: getattr(self, item.name) for item in fields(self)}
+        return None, {**state, "_cost": self.cost(), "_is_priced": True, "price": None, "watcher": None}
 
     @property
     def id(self) -> str:

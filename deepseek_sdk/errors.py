@@ -298,7 +298,14 @@ class ToolChoiceInThinkingError(RequestRejectedError):
 
 
 class ToolOrderError(RequestRejectedError):
-    """Tool messages do not match the calls before them: one per id, nothing between."""
+    """
+    Tool messages do not match the calls before them: one per id, nothing between.
+
+    Attributes:
+        index: The message at fault, or None where the text does not say.
+    """
+
+    index: int | None = None
 
 
 class UnknownModelError(RequestRejectedError):

@@ -59,7 +59,14 @@ def test_order(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_every_setting_has_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each setting can be given by the environment, and is described in both languages."""
-    good = {"timeout": "5", "max_retries": "1", "plain": "direct", "lang": "zh", "base_url": "https://h.example/v1"}
+    good = {
+        "timeout": "5",
+        "max_retries": "1",
+        "plain": "direct",
+        "lang": "zh",
+        "lint": "strict",
+        "base_url": "https://h.example/v1",
+    }
     for setting in SETTINGS.values():
         monkeypatch.setenv(setting.variable, good.get(setting.name, "8" if "." in setting.name else "abc"))
     settings = load_settings()

@@ -416,8 +416,8 @@ def private_names() -> set[str]:
         if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store) and ast.unparse(node.value) == "self"
     }
     used = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
-    # What every NamedTuple has is public, whatever it is called.
-    own |= {"_asdict", "_replace"}
+    # What every NamedTuple has is public, whatever it is called, and so is what the manual of Python documents.
+    own |= {"_asdict", "_fields", "_getframe", "_replace"}
     return {name for name in used if re.match(r"_[a-z]", name)} - (own - set(WATCHED))
 
 

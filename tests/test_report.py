@@ -314,6 +314,15 @@ class TestRecord:
 
         assert 2 == len(asked)
 
+    @pytest.mark.parametrize("copied", [copy.deepcopy, lambda record: pickle.loads(pickle.dumps(record))])  # noqa: S301
+    def test_a_copy_keeps_the_cost_and_leaves_the_client(self, copied: Any) -> None:
+        """What a record has of its client stays behind, the cost that it was told goes along."""
+        record = Record(started=0, price=lambda _: "much", session_id="s")  # type: ignore[arg-type,return-value]
+        record.begin(route="r", model="m", now=0)
+        found = copied(record)
+
+        assert ("much", None, "s", "r") == (found.cost(), found.price, found.session_id, found.attempts[0].route)
+
     def test_the_last_answer_counts(self) -> None:
         """Usage and finish reason are those of the attempt that ended last."""
         record = filled()

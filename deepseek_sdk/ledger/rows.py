@@ -128,10 +128,12 @@ def rows_of(record: Record) -> Rows:
     """
     attempts = tuple(record.attempts)
     cost = _cost(record)
-    costs = [cost] if len(attempts) == 1 else [_cost(_alone(record, attempt, cost)) for attempt in attempts]
-    both = enumerate(zip(attempts, costs, strict=True), start=1)
-    rows = tuple(_attempt_row(number, attempt, price, record.at) for number, (attempt, price) in both)
-    return Rows(_call_row(record, attempts, cost), rows)
+    amounts = _amounts(cost)
+    is_one = len(attempts) == 1
+    own = [amounts if is_one else _amounts(_cost(_alone(record, attempt, cost))) for attempt in attempts]
+    both = enumerate(zip(attempts, own, strict=True), start=1)
+    rows = tuple(_attempt_row(number, attempt, each, record.at) for number, (attempt, each) in both)
+    return Rows(_call_row(record, attempts, cost, amounts), rows)
 
 
 def _cost(record: Record) -> Cost | None:
@@ -148,7 +150,7 @@ def _alone(record: Record, attempt: Attempt, cost: Cost | None) -> Record:
     return replace(record, at=at, headers=None, attempts=[attempt], _cost=None, _is_priced=False)
 
 
-def _call_row(record: Record, attempts: Sequence[Attempt], cost: Cost | None) -> CallRow:
+def _call_row(record: Record, attempts: Sequence[Attempt], cost: Cost | None, amounts: Mapping[str, Any]) -> CallRow:
     last = attempts[-1] if attempts else None
     usage = reduce(add, [attempt.usage for attempt in attempts if attempt.usage is not None], _NOTHING)
     times = record.times
@@ -169,7 +171,7 @@ def _call_row(record: Record, attempts: Sequence[Attempt], cost: Cost | None) ->
         model=_text(last and last.model),
         **_counts(usage),
         is_estimated=any(attempt.is_estimated for attempt in attempts),
-        **_amounts(cost),
+        **amounts,
         price_version=_text(cost and cost.price_version),
         is_unpriced=any(map(_may_cost, attempts)) if cost is None else cost.is_partial,
         outcome=record.ending or "running",
@@ -188,7 +190,7 @@ def _call_row(record: Record, attempts: Sequence[Attempt], cost: Cost | None) ->
     )
 
 
-def _attempt_row(number: int, attempt: Attempt, cost: Cost | None, at: float) -> AttemptRow:
+def _attempt_row(number: int, attempt: Attempt, amounts: Mapping[str, Any], at: float) -> AttemptRow:
     return AttemptRow(
         number=number,
         at=_micros(at) + _micros(attempt.started),
@@ -197,7 +199,7 @@ def _attempt_row(number: int, attempt: Attempt, cost: Cost | None, at: float) ->
         host=_host(attempt),
         **_counts(attempt.usage or _NOTHING),
         is_estimated=attempt.is_estimated,
-        **_amounts(cost),
+        **amounts,
         outcome=attempt.outcome,
         reason=_text(attempt.reason),
         finish_reason=_text(attempt.finish_reason),
@@ -212,9 +214,19 @@ def _counts(usage: Usage) -> dict[str, Any]:
 
 
 def _amounts(cost: Cost | None) -> dict[str, Any]:
-    names = ("cny", "cny_low", "cny_high", "usd", "usd_low", "usd_high")
-    amounts = {name: None if cost is None else to_units(getattr(cost, name)) for name in names}
-    return {**amounts, "tier": _text(cost and cost.tier)}
+    if cost is None:
+        return dict.fromkeys(("cny", "cny_low", "cny_high", "usd", "usd_low", "usd_high", "tier"))
+    cny, usd = to_units(cost.cny), to_units(cost.usd)
+    # Mostly the least and the most that it may be are the amount itself.
+    return {
+        "cny": cny,
+        "cny_low": cny if cost.cny_low is cost.cny else to_units(cost.cny_low),
+        "cny_high": cny if cost.cny_high is cost.cny else to_units(cost.cny_high),
+        "usd": usd,
+        "usd_low": usd if cost.usd_low is cost.usd else to_units(cost.usd_low),
+        "usd_high": usd if cost.usd_high is cost.usd else to_units(cost.usd_high),
+        "tier": _text(cost.tier),
+    }
 
 
 def _may_cost(attempt: Attempt) -> bool:

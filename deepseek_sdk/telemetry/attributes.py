@@ -133,8 +133,11 @@ def inference_attributes(inference: Inference, record: Record) -> Attributes:
     told: Attributes = {semconv.FINISH_REASONS: [_finish_reason(last)], semconv.ROUTE: last.route}
     if last.usage is not None or last.outcome == "complete":
         told[semconv.RESPONSE_MODEL] = last.model[:_LONGEST_NAME]
-    if isinstance(name := getattr(last, "response_id", None), str):
-        told[semconv.RESPONSE_ID] = name
+    if last.response_id is not None:
+        told[semconv.RESPONSE_ID] = last.response_id
+    if inference.is_compacted:
+        # Never false, by convention.
+        told[semconv.COMPACTED] = True
     if record.is_stream and last.outcome == "abandoned":
         told[semconv.STREAM_OUTCOME] = "abandoned"
     if inference.failure is not None:

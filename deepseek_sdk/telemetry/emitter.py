@@ -8,6 +8,7 @@ from opentelemetry import metrics, trace
 
 from deepseek_sdk._version import __version__
 from deepseek_sdk.telemetry.content import Texts
+from deepseek_sdk.telemetry.gauges import gauges_of
 from deepseek_sdk.telemetry.ids import Naming
 from deepseek_sdk.telemetry.metrics import Meters
 from deepseek_sdk.telemetry.place import place_of
@@ -77,6 +78,7 @@ class Emitter:
         if meters is not None:
             meter = meters.get_meter(_SCOPE, __version__)
             self.meters = Meters(meter, tuple(telemetry.metric_tags), has_old_names=self.has_old_names)
+            gauges_of(meter).watch(telemetry.listening.sources)
         self._places: dict[str, Place] = {}
 
     @property

@@ -25,6 +25,7 @@ class Inference:
         failures: What may be told of those that failed, by the attempt's identity.
         span: Its span, or None.
         context: The context in which that is the current one, or None.
+        is_compacted: Some of the prompt was left out, so that it fits.
     """
 
     account: Account
@@ -32,6 +33,7 @@ class Inference:
     failures: dict[int, Failure] = field(default_factory=dict)
     span: Any = None
     context: Any = None
+    is_compacted: bool = False
 
     @property
     def started(self) -> float:

@@ -15,8 +15,13 @@ __all__ = [
     "ATTEMPT_NUMBER",
     "ATTEMPT_OUTCOME",
     "ATTEMPT_REASON",
+    "BUDGET",
+    "BUDGET_NAME",
     "CACHE_READ_TOKENS",
     "CHOICE_COUNT",
+    "CIRCUIT",
+    "CIRCUIT_STATE",
+    "COMPACTED",
     "CONVERSATION",
     "COST",
     "COST_AMOUNT",
@@ -46,6 +51,8 @@ __all__ = [
     "INPUT_MESSAGES",
     "INPUT_TOKENS",
     "IS_STREAM",
+    "LIMIT_CURRENT",
+    "LIMIT_USED",
     "MAX_TOKENS",
     "MISS_TOKENS",
     "MODALITY",
@@ -130,6 +137,7 @@ FINISH_REASONS = "gen_ai.response.finish_reasons"
 TIME_TO_FIRST_CHUNK = "gen_ai.response.time_to_first_chunk"
 ERROR_TYPE = "error.type"
 CONVERSATION = "gen_ai.conversation.id"
+COMPACTED = "gen_ai.conversation.compacted"
 IS_STREAM = "gen_ai.request.stream"
 MAX_TOKENS = "gen_ai.request.max_tokens"
 TEMPERATURE = "gen_ai.request.temperature"
@@ -219,6 +227,10 @@ RETRY_DELAY = "deepseek_sdk.retry.delay"
 STREAMS = "deepseek_sdk.stream.requests"
 FIRST_TOKEN_TIMEOUTS = "deepseek_sdk.first_token.timeouts"  # noqa: S105  no secret
 ACTIVE = "deepseek_sdk.requests.active"
+CIRCUIT = "deepseek_sdk.circuit.state"
+LIMIT_USED = "deepseek_sdk.concurrency.limit.used"
+LIMIT_CURRENT = "deepseek_sdk.concurrency.limit.current"
+BUDGET = "deepseek_sdk.budget.remaining"
 QUALITY = "deepseek_sdk.quality.events"
 
 # Attributes of metrics alone.
@@ -229,6 +241,8 @@ MODEL = "model"
 REASONING = "reasoning"
 FIRST_TOKEN_STAGE = "stage"  # noqa: S105  no secret
 QUALITY_KIND = "kind"
+CIRCUIT_STATE = "state"
+BUDGET_NAME = "budget"
 
 # The names of v1.41.
 OLD_SYSTEM = "gen_ai.system"

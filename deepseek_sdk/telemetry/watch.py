@@ -61,6 +61,7 @@ class Watch:
         "_listener",
         "_path",
         "_record",
+        "_repairs",
         "_secrets",
         "_span",
     )
@@ -71,6 +72,7 @@ class Watch:
         self._body, self._path = call.body, call.path
         self._inferences: list[Inference] = []
         self._firsts: list[Attributes] = []
+        self._repairs = 0
         self._secrets = [target.secret for target in call.targets if target.secret] if emitter.has_content else ()
         self._listener: Listener | None = None
         self._gaps: _Gaps | None = None
@@ -114,7 +116,8 @@ class Watch:
             # A last resort is no model, and what it says no inference.
             return
         if not self._inferences or not goes_on(self._inferences[-1].attempts[-1], attempt):
-            self._begin(Inference(account=attempt.account), attempt)
+            inference = Inference(account=attempt.account, is_compacted=self._was_compacted())
+            self._begin(inference, attempt)
         self._inferences[-1].attempts.append(attempt)
 
     def ended(self, attempt: Attempt, error: BaseException | None) -> None:
@@ -219,6 +222,12 @@ class Watch:
             inference.context = set_span_in_context(inference.span, self._context)
         self._firsts.append(first)
         self._inferences.append(inference)
+
+    def _was_compacted(self) -> bool:
+        """Look at what was mended since the last inference began: each route is fitted for itself."""
+        repairs, before = self._record.repairs, self._repairs
+        self._repairs = len(repairs)
+        return any(line.startswith(_FITTED) for line in repairs[before:])
 
     def _settle(self, inference: Inference) -> None:
         """Drop what was taken back, and say that a plain call that nobody waited for was cancelled."""
@@ -351,6 +360,8 @@ def _end_of(inference: Inference, total: float) -> float:
     return total if inference.ended is None else inference.ended
 
 
+# How lines of `CallReport.repairs` begin that tell what was left out of a prompt.
+_FITTED = "token_budget:"
 _CANCELLED = Failure(type=CANCELLED, exception=CANCELLED)
 _ERROR = Status(StatusCode.ERROR)
 

@@ -22,13 +22,14 @@ import pytest
 import deepseek_sdk
 from deepseek_sdk import AsyncClient, Client, report
 from deepseek_sdk.errors import StreamInterruptedError
-from deepseek_sdk.stages import Retry
+from deepseek_sdk.resilience import RetryPolicy
+from deepseek_sdk.stages import Policies, default_stages
 from deepseek_sdk.testing import Reply, ToolCall
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from deepseek_sdk.stages import Call, Proceed
+    from deepseek_sdk.stages import Call, Proceed, Stage
     from deepseek_sdk.stages import Reply as Answer
     from deepseek_sdk.testing import Emulator, RecordedRequest
     from tests.conftest import Driver, StartEmulator
@@ -277,7 +278,7 @@ def sitting(seat_type: type[Seat], driver: Driver, emulator: StartEmulator) -> I
         options = {
             "base_url": server.url,
             "api_key": "any",
-            "stages": [watch, Retry(chance=lambda: 0.0)],
+            "stages": [watch, *usual_stages()],
             **client_options,
         }
         seat = seat_type(Client(**options), AsyncClient(**options), loop)
@@ -291,6 +292,11 @@ def sitting(seat_type: type[Seat], driver: Driver, emulator: StartEmulator) -> I
         for seat in seats:
             seat.client.close()
             driver.call(seat.aclient.close)
+
+
+def usual_stages() -> Sequence[Stage]:
+    """Make the stages that every client has, without waits between attempts."""
+    return default_stages(Policies.of(retry=RetryPolicy(wait=lambda _: 0.0)))
 
 
 def colour_of(driver: Driver, seat: Seat, name: str) -> Callable[..., Any]:

@@ -193,7 +193,12 @@ def test_cost_by_the_servers_clock() -> None:
 def test_threads(make: Callable[..., Ledger]) -> None:
     """Any number of threads bring records; none is lost, and one more thread writes them."""
     ledger = make(flush_s=0.01)
-    threads = [threading.Thread(target=lambda: [ledger(ended()) for _ in range(100)]) for _ in range(8)]
+
+    def bring() -> None:
+        for _ in range(100):
+            ledger(ended())
+
+    threads = [threading.Thread(target=bring) for _ in range(8)]
     for thread in threads:
         thread.start()
     for thread in threads:
