@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from openai import pydantic_function_tool
+from openai.types.chat import ChatCompletionUserMessageParam
 from pydantic import BaseModel
 from service import service
 
@@ -18,25 +19,21 @@ class Meeting(BaseModel):
     hour: int
 
 
-INCOMPLETE = '{"topic": "release", "weekday": "Tuesday"}'
+QUESTION = ChatCompletionUserMessageParam(role="user", content="The release? Let us talk on Tuesday at 3 pm.")
 COMPLETE = '{"topic": "release", "weekday": "Tuesday", "hour": 15}'
-REPLIES = [INCOMPLETE, COMPLETE, Reply(tool_calls=[ToolCall("Meeting", COMPLETE)])]
+REPLIES = ['{"topic": "release"}', COMPLETE, Reply(tool_calls=[ToolCall("Meeting", COMPLETE)])]
 
 with service(REPLIES) as options, Client(**options) as client:
-    answer = client.chat.completions.parse(
-        model="deepseek-flash",
-        messages=[{"role": "user", "content": "Let us talk about the release on Tuesday at 3 pm."}],
-        response_format=Meeting,
-    )
-    print(repr(answer.choices[0].message.parsed))
-    print(*report(answer).repairs, sep="\n")  # the emulator's first answer lacks a field, and is asked for again
+    answer = client.chat.completions.parse(model="deepseek-flash", messages=[QUESTION], response_format=Meeting)
+    # The emulator's first answer lacks fields, and is asked for again.
+    print(repr(answer.choices[0].message.parsed), *report(answer).repairs, sep="\n")
 
-    answer_with_tool = client.chat.completions.parse(
+    called = client.chat.completions.parse(
         model="deepseek-flash",
-        messages=[{"role": "user", "content": "Let us talk about the release on Tuesday at 3 pm."}],
+        messages=[QUESTION],
         tools=[pydantic_function_tool(Meeting)],
         tool_choice={"type": "function", "function": {"name": "Meeting"}},
         extra_body={"thinking": {"type": "disabled"}},  # a forced tool needs thinking off
     )
-    for call in answer_with_tool.choices[0].message.tool_calls or []:
+    for call in called.choices[0].message.tool_calls or []:
         print(repr(call.function.parsed_arguments))

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from openai.types.chat import ChatCompletionUserMessageParam
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
@@ -12,9 +11,6 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 from service import service
 
 from deepseek_sdk import Client, Telemetry
-
-if TYPE_CHECKING:
-    from openai.types.chat import ChatCompletionMessageParam
 
 spans, metrics = InMemorySpanExporter(), InMemoryMetricReader()
 tracing = TracerProvider()
@@ -26,16 +22,15 @@ with (
     service(["It is raining."] * 2, faults=["status_503"]) as options,
     Client(**options, telemetry=telemetry, user="42", tags={"feature": "weather"}) as client,
 ):
-    messages: list[ChatCompletionMessageParam] = [{"role": "user", "content": "How is the weather in Hangzhou?"}]
-    client.chat.completions.create(model="deepseek-flash", messages=messages)
-    with client.chat.completions.create(model="deepseek-flash", messages=messages, stream=True) as stream:
-        print("".join(chunk.choices[0].delta.content or "" for chunk in stream if chunk.choices))
+    question = ChatCompletionUserMessageParam(role="user", content="How is the weather in Hangzhou?")
+    client.chat.completions.create(model="deepseek-flash", messages=[question])
+    for _ in client.chat.completions.create(model="deepseek-flash", messages=[question], stream=True):
+        pass  # each chunk would be shown
 
 for span in spans.get_finished_spans():
     facts = {name: value for name, value in (span.attributes or {}).items() if "usage" in name or "user" in name}
     print(span.name, "inside another" if span.parent else "outermost", facts)
 
 data = metrics.get_metrics_data()
-for group in data.resource_metrics if data else []:
-    for metric in (metric for scope in group.scope_metrics for metric in scope.metrics):
-        print(f"{metric.name} ({metric.unit}): {len(list(metric.data.data_points))} series")
+for metric in data.resource_metrics[0].scope_metrics[0].metrics if data else []:
+    print(f"{metric.name} ({metric.unit}): {len(list(metric.data.data_points))} series")

@@ -94,8 +94,9 @@ def test_a_child_shares_the_books() -> None:
 def test_stages_of_ones_own_leave_no_room_for_what_stages_do() -> None:
     """What would have no effect beside a pipeline of one's own is refused."""
     for name in ("spend_budget", "telemetry", "ledger"):
+        given: dict[str, Any] = {name: None}
         with pytest.raises(ConfigurationError, match=f"{name} would have no effect"):
-            Client(api_key="k", stages=default_stages(), **{name: None})
+            Client(api_key="k", stages=default_stages(), **given)
 
 
 def test_what_calls_used_and_cost(driver: Driver, emulator: StartEmulator) -> None:
@@ -103,7 +104,7 @@ def test_what_calls_used_and_cost(driver: Driver, emulator: StartEmulator) -> No
     client = driver.client(base_url=emulator(replies="你好").url)
     answers = [driver.create(client.with_options(user=user, tags={"team": "搜索"})) for user in ("甲", "甲", "乙")]
     found = driver.call(client.usage, by="user")
-    costs = [report(answer).cost for answer in answers]
+    costs: list[Any] = [report(answer).cost for answer in answers]
 
     assert [("甲", 2), ("乙", 1)] == [(row.key, row.calls) for row in found.rows]
     assert sum(cost.cny for cost in costs) == found.total.cny
@@ -187,8 +188,9 @@ def test_auto_goes_by_price(
     given = {} if routing is None else {"routing": routing}
     client = driver.client(base_url=emulator(replies="Hi").url, routes=["deepseek-v4-pro", "deepseek-flash"], **given)
     found = report(driver.create(client, model="auto"))
+    routing_of: Any = found.routing
 
-    assert (expected, "direct") == (found.route, found.routing.band)
+    assert (expected, "direct") == (found.route, routing_of.band)
 
 
 def test_the_balance(driver: Driver, emulator: StartEmulator) -> None:

@@ -21,8 +21,10 @@ from deepseek_sdk.resilience.checks import check_count, check_number
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from datetime import tzinfo
+    from typing import TextIO
 
     from deepseek_sdk._record import Record
+    from deepseek_sdk.ledger.export import Format
     from deepseek_sdk.ledger.period import Instant
     from deepseek_sdk.ledger.question import Question
     from deepseek_sdk.ledger.report import UsageReport
@@ -162,6 +164,40 @@ class Ledger:
         question = ask(since=since, until=until, by=by, only=only, tz=tz, now=self._wall())
         self.flush()
         return self._answer(question)
+
+    def export(
+        self,
+        target: TextIO,
+        *,
+        form: Format = "csv",
+        attempts: bool = False,
+        since: Instant = None,
+        until: Instant = None,
+        tz: tzinfo = BEIJING,
+    ) -> int:
+        """
+        Write calls to a file of yours, one by one, in the order in which they ended.
+
+        Args:
+            target: Where to; a text file opened with `newline=""`.
+            form: "csv", with an apostrophe before what a spreadsheet would take for a formula, or "jsonl".
+            attempts: A row for each attempt, in place of one for each call.
+            since: When the period begins, as `usage()` has it.
+            until: When it ends, likewise.
+            tz: The clock by which instants are written.
+
+        Returns:
+            How many rows were written.
+
+        Raises:
+            ConfigurationError: An argument cannot be used.
+            LedgerError: The ledger cannot be read.
+        """
+        from deepseek_sdk.ledger.export import export  # noqa: PLC0415  SQLite is not part of importing the library
+
+        question = ask(since=since, until=until, by=None, only=None, tz=tz, now=self._wall())
+        self.flush()
+        return export(self.path, question, target, form=form, attempts=attempts)
 
     def _answer(self, question: Question) -> UsageReport:
         from deepseek_sdk.ledger.reader import read_usage  # noqa: PLC0415  SQLite is not part of importing the library

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["opened", "read_usage"]
 
+_OUT_OF_REACH = frozenset({sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY})
+
 
 def read_usage(path: Path, question: Question) -> UsageReport:
     """
@@ -69,11 +71,16 @@ def _connected(path: Path) -> sqlite3.Connection:
         database.execute("SELECT COUNT(*) FROM sqlite_master")
     except sqlite3.OperationalError as error:
         database.close()
-        if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_CANTOPEN:
+        if not (error.sqlite_errorcode & 0xFF in _OUT_OF_REACH and _is_still(path)):
             raise
-        # Where nothing can be put beside it, nobody writes to it either.
+        # Nothing can be put beside it, and nothing is: nobody is writing to it.
         return sqlite3.connect(f"{uri}?immutable=1", uri=True, isolation_level=None)
     return database
+
+
+def _is_still(path: Path) -> bool:
+    journal = path.with_name(f"{path.name}-wal")
+    return not journal.exists() or not journal.stat().st_size
 
 
 def _check(database: sqlite3.Connection, path: Path) -> None:

@@ -34,11 +34,13 @@ class Source:
         breakers: Their circuit breakers.
         limiters: Their limiters.
         budgets: Their spend budgets, or None.
+        sources: What it belongs to: where one is kept, that is.
     """
 
-    __slots__ = ("__weakref__", "breakers", "budgets", "limiters")
+    __slots__ = ("__weakref__", "_sources", "breakers", "budgets", "limiters")
 
-    def __init__(self, breakers: Breakers, limiters: Limiters, budgets: Budgets | None) -> None:
+    def __init__(self, breakers: Breakers, limiters: Limiters, budgets: Budgets | None, sources: Sources) -> None:
+        self._sources = sources
         self.breakers = breakers
         self.limiters = limiters
         self.budgets = budgets
@@ -66,14 +68,21 @@ class Sources:
         found = [reference() for reference in self._kept.valuerefs()]
         return iter([source for source in found if source is not None])
 
-    def add(self, source: Source) -> None:
+    def show(self, breakers: Breakers, limiters: Limiters, budgets: Budgets | None) -> Source:
         """
-        Let gauges look at one more.
+        Let gauges look at what a client has, from its first call on that somebody listens to.
 
         Args:
-            source: It.
+            breakers: Its circuit breakers.
+            limiters: Its limiters.
+            budgets: Its spend budgets, or None.
+
+        Returns:
+            What is looked at for as long as it is kept.
         """
+        source = Source(breakers, limiters, budgets, self)
         self._kept[id(source)] = source
+        return source
 
 
 class _Series(NamedTuple):

@@ -6,12 +6,9 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-from deepseek_sdk.telemetry.gauges import Source, Sources
+from deepseek_sdk.telemetry.gauges import Sources
 
 if TYPE_CHECKING:
-    from deepseek_sdk.resilience.breaking.breaker import Breakers
-    from deepseek_sdk.resilience.limiting.limiter import Limiters
-    from deepseek_sdk.spending.budgets import Budgets
     from deepseek_sdk.telemetry.emitter import Emitter
     from deepseek_sdk.telemetry.settings import Telemetry
 
@@ -58,22 +55,6 @@ class Listening:
         if tracers is not found[0] or meters is not found[1] or loggers is not found[2]:
             self._take((tracers, meters, loggers))
         return self._emitter
-
-    def show(self, breakers: Breakers, limiters: Limiters, budgets: Budgets | None) -> Source:
-        """
-        Let gauges look at what a client has, from its first call on that somebody listens to.
-
-        Args:
-            breakers: Its circuit breakers.
-            limiters: Its limiters.
-            budgets: Its spend budgets, or None.
-
-        Returns:
-            What is looked at for as long as it is kept.
-        """
-        source = Source(breakers, limiters, budgets)
-        self.sources.add(source)
-        return source
 
     def _take(self, found: tuple[Any, ...]) -> None:
         from deepseek_sdk.telemetry.emitter import emitter_for  # noqa: PLC0415  only where somebody listens

@@ -30,10 +30,9 @@ def exported(path: Path, records: Sequence[Record] = (), *, since: Any = None, *
     ledger = Ledger(path, flush_s=60, wall=lambda: AT)
     for record in records:
         ledger(record)
-    ledger.flush()
-    ledger.close()
     target = io.StringIO(newline="")
-    export(path, ask(since=since, until=None, by=None, only=None, tz=BEIJING, now=AT), target, **options)
+    ledger.export(target, since=since, **options)
+    ledger.close()
     return target.getvalue()
 
 

@@ -279,18 +279,6 @@ def test_file_of_another(make: Callable[..., Ledger], path: Path, caplog: pytest
     assert not ledger.usage().is_complete
 
 
-@pytest.mark.skipif(hasattr(os, "geteuid") and os.geteuid() == 0, reason="root may write anywhere")
-def test_directory_of_another(make: Callable[..., Ledger], tmp_path: Path) -> None:
-    """A directory that cannot be written to is a degraded ledger."""
-    tmp_path.chmod(0o500)
-    ledger = make(path=tmp_path / "x" / "ledger.sqlite3")
-    ledger(ended())
-
-    assert not ledger.flush()
-    tmp_path.chmod(0o700)
-    assert ledger.flush()
-
-
 @pytest.mark.parametrize("kind", ["a file in the way", "a directory"])
 def test_path_that_cannot_be(make: Callable[..., Ledger], tmp_path: Path, kind: str) -> None:
     """A path that cannot be a file does not hurt a call; asking the ledger is an error."""

@@ -6,6 +6,8 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -17,8 +19,6 @@ from deepseek_sdk.ledger.reader import read_usage
 from tests.ledger.conftest import AT, command, run
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from deepseek_sdk.ledger import UsageReport
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(sys.platform == "win32", reason="POSIX signals and limits")]
@@ -196,6 +196,32 @@ def test_full_disk(tmp_path: Path) -> None:
     assert 1 == done.stderr.count("cannot be written")
     assert 3001 - int(done.stdout) == report.total.calls
     assert (f"{done.stdout.strip()} calls could not be written and were dropped.",) == report.notes
+
+
+def test_files_that_may_only_be_read() -> None:
+    """A file and a directory that this user may not write to are a degraded ledger, which can be read; calls go on."""
+    program = """
+    import logging
+    logging.basicConfig(format="%(message)s")
+    ledger = Ledger(PATH)
+    ledger(ended())
+    ledger.close()
+    directory = os.path.dirname(PATH)
+    os.chmod(PATH, 0o444)
+    os.chmod(directory, 0o555)
+    if os.geteuid() == 0:
+        os.setuid(65534)  # root may write anywhere
+    for path in (PATH, os.path.join(directory, "new", "ledger.sqlite3")):
+        ledger = Ledger(path)
+        ledger(ended())
+        print(ledger.flush(), ledger.state().status, ledger.usage().total.calls, ledger.usage().is_complete)
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        done = run(program, Path(directory) / "ledger.sqlite3")
+        Path(directory).chmod(0o700)
+
+    assert (0, "False degraded 1 False\nFalse degraded 0 False\n") == (done.returncode, done.stdout)
+    assert 2 == done.stderr.count("cannot be written")
 
 
 def test_terminated_process_is_noticed(tmp_path: Path) -> None:

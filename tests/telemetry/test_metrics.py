@@ -22,6 +22,9 @@ HELLO: dict[str, Any] = {"model": "deepseek-flash", "messages": [{"role": "user"
 
 UNITS = {
     "deepseek_sdk.attempts": "{attempt}",
+    "deepseek_sdk.circuit.state": "{circuit}",
+    "deepseek_sdk.concurrency.limit.current": "{request}",
+    "deepseek_sdk.concurrency.limit.used": "{request}",
     "deepseek_sdk.cost": "1",
     "deepseek_sdk.requests.active": "{request}",
     "deepseek_sdk.stream.requests": "{request}",
