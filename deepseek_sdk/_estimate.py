@@ -29,8 +29,7 @@ def estimate_tokens(body: Mapping[str, Any]) -> int:
         Tokens of its texts, plus the *max_tokens* that it reserves, where it does.
     """
     reserved = body.get("max_tokens") or body.get("max_completion_tokens")
-    is_number = isinstance(reserved, int) and not isinstance(reserved, bool)
-    return estimate_prompt(body) + (reserved if is_number else 0)
+    return estimate_prompt(body) + (reserved if isinstance(reserved, int) and not isinstance(reserved, bool) else 0)
 
 
 def estimate_prompt(body: Mapping[str, Any]) -> int:

@@ -82,6 +82,8 @@ class Family:
         self._background = PerProcess(Background)
         self._watchdog = PerProcess(Watchdog)
         self.policies = policies
+        # Gauges look at it while it is kept.
+        self._shown = policies.show()
         self.router = policies.books.router
         self.is_offline = is_offline
         self.targets = Targets(backend, is_offline=is_offline, has_key=has_key)
@@ -190,6 +192,7 @@ class Family:
         if background is not None:
             await _all_done(background.close(), self._io(client))
         self.release_forgotten()
+        self._shown = None
         await self._io(client).offload(self.policies.books.close)
 
     def release_forgotten(self) -> None:

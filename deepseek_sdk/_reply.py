@@ -108,7 +108,7 @@ class Hook(Protocol):
 class Check(Protocol):
     """Judges the whole answer of a plain call before the caller gets it."""
 
-    def __call__(self, answer: bytes) -> bytes | None:
+    def __call__(self, answer: bytes, /) -> bytes | None:
         """Return a mended answer, or None where it is right as it is; what it raises fails the attempt."""
         ...
 

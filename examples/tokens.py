@@ -25,13 +25,13 @@ with service(["Take the boat from Hubin."] * 9) as options, Client(**options) as
     # A conversation that goes on, and may have 400 tokens; the oldest turns go first.
     budget = TokenBudget(policy="history", limit=400)
     chat: list[ChatCompletionMessageParam] = [SYSTEM]
-    with client.with_options(token_budget=budget) as guide:
-        for stop in range(6):
-            chat.append({"role": "user", "content": f"Stop {stop}. " + "What is there to see, and what to eat? " * 8})
-            answer = guide.chat.completions.create(model="deepseek-flash", messages=chat, extra_body=QUIET)
-            chat.append({"role": "assistant", "content": answer.choices[0].message.content or ""})
-            told = report(answer)
-            print(f"{len(chat)} messages, {told.usage and told.usage.prompt} tokens sent", *told.repairs)
+    guide = client.with_options(token_budget=budget)
+    for stop in range(6):
+        chat.append({"role": "user", "content": f"Stop {stop}. " + "What is there to see, and what to eat? " * 8})
+        answer = guide.chat.completions.create(model="deepseek-flash", messages=chat, extra_body=QUIET)
+        chat.append({"role": "assistant", "content": answer.choices[0].message.content or ""})
+        told = report(answer)
+        print(f"{len(chat)} messages, {told.usage and told.usage.prompt} tokens sent", *told.repairs)
 
     fit = client.tokens.fit(chat, budget=budget, extra_body=QUIET)
     print(f"{fit.total_before} tokens fitted into {fit.total}; messages left out: {[r.message for r in fit.removed]}")

@@ -11,8 +11,8 @@ from openai.types.chat import ChatCompletion
 
 from deepseek_sdk._deltas import Normaliser
 from deepseek_sdk._fold import Fold, Gathered, unfold
-from deepseek_sdk._usage import Usage
 from deepseek_sdk._sse import DONE, encode
+from deepseek_sdk._usage import Usage
 from deepseek_sdk.testing.scripted import chunk, whole
 
 

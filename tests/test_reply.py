@@ -10,6 +10,7 @@ from openai.lib.streaming._deltas import accumulate_delta
 from deepseek_sdk._clock import Limits
 from deepseek_sdk._finish import finish
 from deepseek_sdk._sse import DONE, Event, encode
+from deepseek_sdk._usage import Usage
 from deepseek_sdk._wire import stub_response
 from deepseek_sdk.errors import (
     DeepSeekError,
@@ -884,14 +885,14 @@ class TestChecks:
 
     def test_another_answer_may_take_the_place(self) -> None:
         """The rescuer of the stage that found fault may answer otherwise; that answer is judged by who is left."""
-        other = [chunk("good"), chunk(finish="stop", usage=USAGE), DONE]
+        other: list[Step] = [chunk("good"), chunk(finish="stop", usage=USAGE), DONE]
         judged: list[bytes] = []
         backend = ScriptedBackend([chunk("bad"), chunk(finish="stop", usage=USAGE), DONE], other)
         call = make_call(is_stream=False)
         reply = finish(backend(call))
         reply.check_with(finding_fault(EmptyAnswerError(response=stub_response(200, "http://u"))))
 
-        async def rescue(_: Reply, error: Exception) -> Reply:
+        async def rescue(reply: Reply, error: Exception) -> Reply:  # noqa: ARG001
             assert isinstance(error, EmptyAnswerError)
             return await backend(call)
 
@@ -902,7 +903,7 @@ class TestChecks:
         assert "good" == answer["choices"][0]["message"]["content"]
         assert [answer] == [json.loads(found) for found in judged]
         assert ["failed", "complete"] == [attempt.outcome for attempt in call.record.attempts]
-        assert (6, 4) == (call.record.usage_told.prompt, call.record.usage_told.output)
+        assert Usage(hit=0, miss=6, output=4, reasoning=0) == call.record.usage_told
 
     def test_streams_are_not_judged(self) -> None:
         """What has been shown cannot be judged."""

@@ -24,8 +24,8 @@ def dialect_of(target: Any, model: str) -> DialectName:
         model: The model it is asked for.
 
     Returns:
-        What the route says; what a backend of this process says; "deepseek" for DeepSeek's hosts, and for its models
-        wherever they are served under its names; else "openai", which nothing is known about.
+        What the route says; what a backend of this process says; "deepseek" for DeepSeek's hosts, and for the models it
+        serves wherever they are served under its names; else "openai", which nothing is known about.
     """
     route = getattr(target, "route", None)
     if route is not None and route.dialect is not None:
@@ -37,9 +37,8 @@ def dialect_of(target: Any, model: str) -> DialectName:
 
 
 def _is_of_the_service(model: str) -> bool:
-    # "deepseek-ai/DeepSeek-V3" is the name of a checkpoint, and the distilled ones are other models.
-    is_new = model.startswith("deepseek-") and "/" not in model and "distill" not in model.lower()
-    return model in _OF_THE_SERVICE or is_new
+    # Other servers have names like "deepseek-r1:7b" and "deepseek-v3": their own models, asked in their own way.
+    return model in _OF_THE_SERVICE
 
 
 def _is_at_the_service(target: Any) -> bool:

@@ -88,7 +88,8 @@ def _place(matched: _Matched, waiting: dict[str, list[int]], own: Any, index: in
         return
     caller = callers.pop()
     matched.results[caller].append(index)
-    del matched.missing[caller][own]
+    # Calls that share an id stand there once, where another one among them cannot be read.
+    matched.missing[caller].pop(own, None)
     if caller != last:
         matched.late.append(index)
 

@@ -51,7 +51,7 @@ def thinking_switch(request: Request) -> Finding | None:
 def effort(request: Request) -> Finding | None:
     """Find an effort that not every version knows."""
     given = request.body["reasoning_effort"]
-    if given is None or _EFFORTS.get(given) == given:
+    if not isinstance(given, str) or _EFFORTS.get(given) == given:
         return None
     message = f"reasoning_effort {given!r} is not known to every version of vLLM"
     if given == "none":

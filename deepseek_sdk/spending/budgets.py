@@ -195,6 +195,25 @@ class Budgets:
         trouble = desk.trouble
         return [_state(budget, row, now, trouble) for budget, found in rows for row in found]
 
+    def shares(self) -> dict[str, float]:
+        """
+        Tell how much of each budget is left in the period that runs, by what this process knows. Waits for no disk.
+
+        Returns:
+            By the name of the budget: 1.0 where all of the limit is left, 0.0 or less where nothing is; of those that
+            this process knows of several users, sessions, tenants or tag values the least.
+        """
+        office, now = self._offices.made(), self._now()
+        left = {budget.name: float(budget.parts > 0) for budget in self._budgets}
+        if office is None:
+            return left
+        office.desk.drain()
+        # Not under the lock that calls need: what one of them moves meanwhile may be missed.
+        for purse in office.desk.purses():
+            if purse.limit and purse.covers(now):
+                left[purse.key.name] = min(left[purse.key.name], 1 - purse.used / purse.limit)
+        return left
+
     def reset(self, name: str | None = None, *, scope: str | None = None) -> None:
         """
         Let budgets begin anew: what was spent in the period that runs is forgotten; calls in flight stay reserved.

@@ -17,6 +17,8 @@ from deepseek_sdk.resilience.retrying.policy import RetryPolicy, policy_of
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from deepseek_sdk.telemetry.gauges import Source
+
 
 __all__ = ["Policies"]
 
@@ -87,6 +89,17 @@ class Policies:
         breakers = next((stage.breakers for stage in stages if hasattr(stage, "breakers")), Breakers(None))
         limiters = next((stage.limiters for stage in stages if hasattr(stage, "limiters")), Limiters(None))
         return cls(breakers=breakers, limiters=limiters, books=books)
+
+    def show(self) -> Source | None:
+        """
+        Let gauges look at how circuits, limits and budgets stand.
+
+        Returns:
+            What is looked at for as long as it is kept, or None where there is no telemetry.
+        """
+        if self.books.telemetry is None:
+            return None
+        return self.books.telemetry.listening.sources.show(self.breakers, self.limiters, self.books.budgets)
 
 
 def _registry(name: str, given: Any, policy: Any, registry: Any) -> Any:

@@ -9,12 +9,7 @@ from typing import TYPE_CHECKING
 
 from deepseek_sdk._rejections import rejected_here
 from deepseek_sdk.backends.deepseek import is_deepseek
-from deepseek_sdk.dialect.choice import dialect_of
-from deepseek_sdk.dialect.examine import examined
-from deepseek_sdk.dialect.models import RETIRED_MODEL
-from deepseek_sdk.dialect.request import Policy
 from deepseek_sdk.routing.models import RETIRED
-from deepseek_sdk.structured.strict_tool import lowered_to_tool, raised_from_tool
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,13 +37,21 @@ class Dialect:
     def __init__(
         self, *, on_missing_reasoning: MissingReasoning = "disable_thinking", images: Images = "error"
     ) -> None:
+        # With a client, not with the library; and not with its first call, which may be one of an event loop.
+        from deepseek_sdk.dialect.choice import dialect_of  # noqa: PLC0415  see above
+        from deepseek_sdk.dialect.examine import examined  # noqa: PLC0415  likewise
+        from deepseek_sdk.dialect.request import Policy  # noqa: PLC0415  likewise
+
+        self._dialect_of, self._examined = dialect_of, examined
         self._policy = Policy(on_missing_reasoning=on_missing_reasoning, images=images)
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call as its server wants to be asked."""
-        if call.options.lint == "off" or (dialect := dialect_of(call.upstream, call.model)) == "openai":
+        if call.options.lint == "off" or (dialect := self._dialect_of(call.upstream, call.model)) == "openai":
             return await proceed(call)
         if dialect == "deepseek" and (by_tool := _by_tool(call)) is not None:
+            from deepseek_sdk.structured.strict_tool import raised_from_tool  # noqa: PLC0415  few calls need it
+
             reply = await proceed(self._fitted(by_tool, dialect))
             # The caller asked for content: the arguments of the call are that.
             reply.check_with(raised_from_tool)
@@ -58,7 +61,7 @@ class Dialect:
     def _fitted(self, call: Call, dialect: DialectName) -> Call:
         is_foreign = call.model in RETIRED and not _is_served_by_deepseek(call)
         policy = replace(self._policy, keeps_names=True) if is_foreign else self._policy
-        body, findings = examined(call.body, policy, dialect=dialect, path=call.path)
+        body, findings = self._examined(call.body, policy, dialect=dialect, path=call.path)
         return _settled(call, body, findings) if findings else call
 
 
@@ -72,6 +75,8 @@ def _by_tool(call: Call) -> Call | None:
     given = call.body.get("response_format")
     if given is None or call.is_stream or call.options.lint == "strict" or call.path != "/chat/completions":
         return None
+    from deepseek_sdk.structured.strict_tool import lowered_to_tool  # noqa: PLC0415  few calls need it
+
     body = lowered_to_tool(call.body)
     # Elsewhere than under /beta strict does nothing.
     if body is None or not _is_served_by_deepseek(call):
@@ -96,11 +101,19 @@ def _settled(call: Call, body: Body, findings: Sequence[Finding]) -> Call:
 
 def _refusal(call: Call, refused: Sequence[Finding]) -> Exception:
     first = refused[0]
-    message = "; ".join(f"{finding.message} ({finding.fix})" for finding in refused)
+    message = "; ".join(_in_words(finding) for finding in refused)
     return rejected_here(first.kind, message, param=first.places[0], call=call, **first.facts)
 
 
+def _in_words(finding: Finding) -> str:
+    # What mending does is no advice where nothing is mended.
+    how = finding.fix if finding.repair is None else f'lint="repair": {finding.fix}'
+    return f"{finding.message} ({how})"
+
+
 def _tell(call: Call, done: Sequence[Finding]) -> None:
+    from deepseek_sdk.dialect.models import RETIRED_MODEL  # noqa: PLC0415  loaded by now
+
     _note(call, [finding.line for finding in done])
     for finding in done:
         if finding.code == RETIRED_MODEL:

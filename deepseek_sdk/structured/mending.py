@@ -24,7 +24,9 @@ _KEY = re.compile(_STRING.pattern + r"(?=\s*:)", re.DOTALL)
 # Quotes may be missing, as in {"selected: ["A"]} (DeepSeek-V3 #1069); what holds blanks need not be a name.
 _BARE_KEY = re.compile(r"[\"']?([\w$.-]++)[\"']?(?=\s*:)")
 _CONTROL = re.compile(r"[\x00-\x1f]")
-_FENCE = re.compile(r"```[\w-]*[ \t]*\r?\n(.*?)\r?\n?[ \t]*```", re.DOTALL)
+_FENCE = re.compile(r"```[\w-]*+[ \t]*+\r?\n(.*?)```", re.DOTALL)
+# What can be told from prose: "[1]" may be a reference, and "{}" a gap.
+_TELLING = re.compile(r"\{\s*+[^\s}]|\[\s*+\{")
 _PYTHON = {"True": "true", "False": "false", "None": "null"}
 _CLOSER = {"{": "}", "[": "]"}
 
@@ -70,7 +72,7 @@ def _candidates(text: str) -> Iterator[str]:
         yield blocks[0][1].strip()
     first = min((place for place in (text.find("{"), text.find("[")) if place >= 0), default=-1)
     last = max(text.rfind("}"), text.rfind("]"))
-    if 0 <= first < last and not _opens(text[last + 1 :]):
+    if 0 <= first < last and _TELLING.match(text, first) and not _opens(text[last + 1 :]):
         yield text[first : last + 1]
 
 

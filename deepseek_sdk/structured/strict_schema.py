@@ -20,6 +20,13 @@ _UNSUPPORTED = {
 }
 _FORMATS = ("email", "hostname", "ipv4", "ipv6", "uuid")
 _KINDS = frozenset({"type", "anyOf", "$ref"})
+_SHAPES = {
+    "properties": dict | None,
+    "$def": dict | None,
+    "$defs": dict | None,
+    "required": list | tuple | None,
+    "anyOf": list | tuple | None,
+}
 _TYPES = ("object", "string", "number", "integer", "boolean", "array", "null")
 
 
@@ -35,11 +42,18 @@ def strict_problem(schema: Mapping[str, Any]) -> str | None:
     """
     if schema.get("type") != "object":
         return "parameters: the top level must be an object"
-    return next(_problems(schema, "parameters"), None)
+    try:
+        return next(_problems(schema, "parameters"), None)
+    except RecursionError:
+        return "parameters: nested too deeply"
 
 
 def _problems(schema: object, path: str) -> Iterator[str]:
     if not isinstance(schema, dict):
+        return
+    odd = [name for name, kind in _SHAPES.items() if not isinstance(schema.get(name), kind)]
+    if odd:
+        yield f"{path}: '{odd[0]}' is not what a schema has there"
         return
     if not schema.keys() & _KINDS:
         yield f"{path}: one of 'type', 'anyOf' and '$ref' is required"

@@ -64,17 +64,20 @@ def raised_from_tool(answer: bytes) -> bytes | None:
         answer: The JSON answer to a request that was lowered to a tool.
 
     Returns:
-        The answer that the caller's own request would have had, or None where the model has called nothing.
+        The answer that the caller's own request would have had, or None where the model has called nothing. Calls that
+        do not say the same are no answer, and go: the caller knows of no tool.
     """
     try:
         decoded = json.loads(answer)
         choice = decoded["choices"][0]
         message = choice["message"]
-        (call,) = message["tool_calls"]
-        arguments = call["function"]["arguments"]
+        called = {call["function"]["arguments"] for call in message["tool_calls"]}
     except (ValueError, KeyError, IndexError, TypeError):
         return None
-    choice["message"] = {key: value for key, value in message.items() if key != "tool_calls"} | {"content": arguments}
+    if not called:
+        return None
+    content = called.pop() if len(called) == 1 else message.get("content")
+    choice["message"] = {key: value for key, value in message.items() if key != "tool_calls"} | {"content": content}
     if choice.get("finish_reason") == "tool_calls":
         choice["finish_reason"] = "stop"
     return json.dumps(decoded).encode()

@@ -179,7 +179,9 @@ class Gauges:
         seen = set()
         for reference in self._watched.valuerefs():
             sources = reference()
-            for source in () if sources is None or sources.gauges is not self else sources:
+            if sources is None or sources.gauges is not self:
+                continue
+            for source in sources:
                 registry = getattr(source, name)
                 if registry is not None and id(registry) not in seen:
                     seen.add(id(registry))

@@ -16,22 +16,30 @@ __all__ = ["AsyncQuiet", "Quiet"]
 
 
 class _Quiet:
-    # The client says who listens, or None: then its resources are openai's own.
-    _listening: Listening | None
+    @property
+    def _listening(self) -> Listening | None:
+        """Who listens, by the client's word, or None: then its resources are openai's own."""
+        raise NotImplementedError
 
     def _quiet(self, name: str) -> Any:
         if self._listening is None:
             # Not super(): a cached property of openai's would need a place in this class.
-            return vars(_owner(type(self), name))[name].func(self)
+            return _made(vars(_owner(type(self), name))[name], self)
         from deepseek_sdk.telemetry import quiet  # noqa: PLC0415  openai's own resources are imported as late
 
         return quiet.resource(name, self)
 
 
 def _owner(kind: type, name: str) -> type:
-    """Find the class below this library's own that has a property."""
-    ours = (Quiet, AsyncQuiet)
-    return next(base for base in kind.__mro__ if name in vars(base) and base not in ours)
+    """Find the class below this library's own that has a property; one above it may be who asks."""
+    kinds = kind.__mro__
+    ours = next(place for place, base in enumerate(kinds) if base in (Quiet, AsyncQuiet))
+    return next(base for base in kinds[ours + 1 :] if name in vars(base))
+
+
+def _made(found: Any, client: object) -> Any:
+    # Others put properties of their own in the place of openai's.
+    return found.func(client) if isinstance(found, cached_property) else found.__get__(client, type(client))
 
 
 class Quiet(_Quiet):

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from deepseek_sdk.tokens.client import AsyncTokens, Tokens
-from deepseek_sdk.tokens.counter import Counter, TokenCount
-from deepseek_sdk.tokens.drift import Drift, DriftReport
-from deepseek_sdk.tokens.vocabulary import DeepSeekVocabulary, EstimatedVocabulary, Piece, Vocabulary
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from deepseek_sdk.tokens.client import AsyncTokens, Tokens
+    from deepseek_sdk.tokens.counter import Counter, TokenCount
+    from deepseek_sdk.tokens.drift import Drift, DriftReport
+    from deepseek_sdk.tokens.vocabulary import DeepSeekVocabulary, EstimatedVocabulary, Piece, Vocabulary
 
 __all__ = [
     "AsyncTokens",
@@ -19,3 +23,24 @@ __all__ = [
     "Tokens",
     "Vocabulary",
 ]
+
+# Where the names stand: every client learns how long answers are, few count.
+_LATER = {
+    "AsyncTokens": "client",
+    "Counter": "counter",
+    "DeepSeekVocabulary": "vocabulary",
+    "Drift": "drift",
+    "DriftReport": "drift",
+    "EstimatedVocabulary": "vocabulary",
+    "Piece": "vocabulary",
+    "TokenCount": "counter",
+    "Tokens": "client",
+    "Vocabulary": "vocabulary",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a name when it is asked for."""
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)

@@ -264,7 +264,10 @@ def test_short_descriptions_are_not_cut(arguments: list[str]) -> None:
     [
         (["chta"], "Did you mean 'chat'?"),
         (["config", "sow"], "Did you mean 'show'?"),
-        (["zzz"], "Commands are: balance, chat, completion, config, demo, doctor, emulate, models, price, tokens, usage."),
+        (
+            ["zzz"],
+            "Commands are: balance, chat, completion, config, demo, doctor, emulate, models, price, tokens, usage.",
+        ),
         (["config", "zzz"], "Commands are: init, path, show."),
     ],
 )

@@ -28,6 +28,7 @@ from deepseek_sdk.resilience import Account, Breaker, Limiter
 from deepseek_sdk.stages import Retry
 from deepseek_sdk.testing import ScriptedBackend, VirtualIO, said
 from deepseek_sdk.testing.virtual import finish
+from deepseek_sdk.tokens import Counter
 from tests.conftest import FACES
 from tests.docs.conftest import DOCS, PAGES, blocks, name_of
 
@@ -44,8 +45,10 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "account": lambda: ACCOUNT,
     "an_error": OSError,
     "backend": lambda: ScriptedBackend(said("Hi")),
+    "body": lambda: {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hi"}]},
     "breaker": lambda: Breaker(ACCOUNT, BreakerPolicy()),
     "client": Client,
+    "counter": Counter,
     "engine": lambda: ScriptedBackend(said("Hi")),
     "finish": lambda: finish,
     "io": VirtualIO,

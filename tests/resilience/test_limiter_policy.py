@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
+from deepseek_sdk._estimate import estimate_tokens
 from deepseek_sdk._wire import default_http_client
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk._estimate import estimate_tokens
 from deepseek_sdk.resilience.limiting.limiter import Limiter
 from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from tests.resilience.timed_limiter import FLASH

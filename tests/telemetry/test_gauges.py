@@ -124,7 +124,7 @@ def test_the_period_that_runs(heard: Heard) -> None:
     )
     kept = shown(heard.telemetry(), budgets=budgets)
     budgets.adjust("day", 15)
-    spent = dict((told["budget"], value) for told, value in heard.points(BUDGET))
+    spent = {told["budget"]: value for told, value in heard.points(BUDGET)}
     clock[0] += 86_400
 
     assert kept.budgets is budgets
