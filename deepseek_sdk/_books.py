@@ -238,9 +238,11 @@ class Books:
 
     def _learn(self, record: Record) -> None:
         self._tell_lengths(record)
-        usage = record.usage_told
         # What was mended on the way, or asked for twice, is not what was counted.
-        if record.counted is not None and usage is not None and len(record.attempts) == 1 and not record.repairs:
+        if record.counted is None or len(record.attempts) != 1 or record.repairs:
+            return
+        usage = record.usage_told
+        if usage is not None:
             self.drift.note(record.attempts[0].model, record.counted, usage.prompt)
 
     @cached_property

@@ -79,7 +79,7 @@ def _weight(texts: Iterable[str]) -> float:
     # Added up first: the sum of many small fractions would be a little off.
     ascii_ = others = 0
     for text in texts:
-        plain = len(text.encode("ascii", "ignore"))
+        plain = len(text) if text.isascii() else len(text.encode("ascii", "ignore"))
         ascii_, others = ascii_ + plain, others + len(text) - plain
     return ascii_ * _PER_ASCII + others * _PER_OTHER
 

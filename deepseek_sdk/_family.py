@@ -25,7 +25,7 @@ from deepseek_sdk.routing.chain import Chain
 from deepseek_sdk.routing.models import AUTO, DEFAULT_MODEL
 from deepseek_sdk.routing.router import Plan
 from deepseek_sdk.routing.target import aimed
-from deepseek_sdk.stages import default_stages
+from deepseek_sdk.stages import Observation, default_stages
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,7 +89,7 @@ class Family:
         self.targets = Targets(backend, is_offline=is_offline, has_key=has_key)
         self.has_endpoint = backend is None and is_own
         self.has_own = backend is not None or is_own
-        self.proceed = compose(default_stages(policies) if stages is None else stages, ask)
+        self.proceed = compose(default_stages(policies) if stages is None else _observed(stages, policies), ask)
 
     def admit(self, request: ClientRequest, *, path: str, is_stream: bool, own: CallOptions) -> Call:
         """
@@ -204,6 +204,11 @@ class Family:
         background = self._background.get()
         is_sync = isinstance(client, openai.OpenAI)
         return SyncIO(background, self._watchdog.get()) if is_sync else AsyncIO(background)
+
+
+def _observed(stages: Sequence[Stage], policies: Policies) -> Sequence[Stage]:
+    """Let the client's own books learn of what a pipeline of the caller's answers."""
+    return (Observation(observers=policies.books.observers), *stages)
 
 
 async def ask(call: Call) -> Reply:

@@ -419,7 +419,7 @@ def _heritage_of(
     """Make what a client shares with its children."""
     if stages is not None:
         check_stages(stages)
-        staged = {**policies, **{name: accounts[name] for name in ("spend_budget", "telemetry", "ledger")}}
+        staged = {**policies, **{name: accounts[name] for name in ("spend_budget", "telemetry")}}
         if given := [name for name, value in staged.items() if value is not UNSET]:
             raise ConfigurationError(f"stages is the whole pipeline: {min(given)} would have no effect beside it")
     chosen, model = (settings["backend"], settings["local_model"]) if isinstance(backend, Unset) else (backend, None)

@@ -57,23 +57,17 @@ class Usage:
         Returns:
             The counts; the hits are counted once where two fields state them.
         """
-        prompt = _first(_count(block, "prompt_tokens"))
-        cached = _count(block.get("prompt_tokens_details"), "cached_tokens")
-        hit = _first(_count(block, "prompt_cache_hit_tokens"), cached)
-        return cls(
-            hit=hit,
-            miss=_first(_count(block, "prompt_cache_miss_tokens"), max(prompt - hit, 0)),
-            output=_first(_count(block, "completion_tokens")),
-            reasoning=_first(_count(block.get("completion_tokens_details"), "reasoning_tokens")),
-        )
-
-
-def _first(*values: int | None) -> int:
-    return next((value for value in values if value is not None), 0)
+        hit, miss = _count(block, "prompt_cache_hit_tokens"), _count(block, "prompt_cache_miss_tokens")
+        if hit is None:
+            hit = _count(block.get("prompt_tokens_details"), "cached_tokens") or 0
+        if miss is None:
+            miss = max((_count(block, "prompt_tokens") or 0) - hit, 0)
+        reasoning = _count(block.get("completion_tokens_details"), "reasoning_tokens")
+        return cls(hit=hit, miss=miss, output=_count(block, "completion_tokens") or 0, reasoning=reasoning or 0)
 
 
 def _count(block: object, name: str) -> int | None:
     """Read a count; what is no whole number is no count, and must not hide how the call ended."""
     value = block.get(name) if isinstance(block, dict) else None
-    is_count = isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= _MOST
-    return value if is_count else None
+    # Not isinstance(): True and False are of a kind of whole numbers, too.
+    return value if type(value) is int and 0 <= value <= _MOST else None

@@ -326,8 +326,7 @@ class InsufficientBalanceError(DeepSeekError, openai.APIStatusError):
     """The account has no balance left (402)."""
 
     def __init__(self, error: openai.APIStatusError) -> None:
-        balance = 'client.get("/user/balance", cast_to=object)'
-        message = f"{error.message.rstrip('.')}. Top up the account; {balance} shows what is left"
+        message = f"{error.message.rstrip('.')}. Top up the account; client.balance() shows what is left"
         super().__init__(message, response=error.response, body=error.body)
         self.trace_id = trace_id(error.response.headers)
 

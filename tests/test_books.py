@@ -93,10 +93,21 @@ def test_a_child_shares_the_books() -> None:
 
 def test_stages_of_ones_own_leave_no_room_for_what_stages_do() -> None:
     """What would have no effect beside a pipeline of one's own is refused."""
-    for name in ("spend_budget", "telemetry", "ledger"):
+    for name in ("spend_budget", "telemetry"):
         given: dict[str, Any] = {name: None}
         with pytest.raises(ConfigurationError, match=f"{name} would have no effect"):
             Client(api_key="k", stages=default_stages(), **given)
+
+
+def test_a_pipeline_of_ones_own_is_written_down(driver: Driver, emulator: StartEmulator, tmp_path: Path) -> None:
+    """Whatever the pipeline, the client's ledger has the calls, each once, and its lengths are learnt."""
+    url, path = emulator(replies="Hi").url, tmp_path / "ledger.sqlite3"
+    for stages in ([], default_stages()):
+        client = driver.client(base_url=url, stages=stages, ledger=path)
+        driver.create(client)
+        driver.call(client.close)
+
+    assert 2 == driver.call(driver.client(base_url=url, ledger=path).usage).total.calls
 
 
 def test_what_calls_used_and_cost(driver: Driver, emulator: StartEmulator) -> None:

@@ -200,7 +200,7 @@ def test_an_empty_account_says_where_to_look(body: Any) -> None:
     error = refine(refused(402, body, {"x-ds-trace-id": "t-1"}))
 
     assert isinstance(error, InsufficientBalanceError)
-    assert ("/user/balance" in str(error), 402, "t-1") == (True, error.status_code, error.trace_id)
+    assert ("client.balance()" in str(error), 402, "t-1") == (True, error.status_code, error.trace_id)
 
 
 @pytest.mark.parametrize(

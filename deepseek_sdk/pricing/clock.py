@@ -8,6 +8,8 @@ from datetime import UTC
 __all__ = ["ServerClock", "clock_skew"]
 
 _LARGEST_SKEW_S = 60.0
+# From 2020 to 2100: what a server or a proxy says beyond that is no time, and must not decide on prices.
+_EARLIEST, _LATEST = 1_577_836_800.0, 4_102_444_800.0
 
 
 class ServerClock:
@@ -24,7 +26,7 @@ class ServerClock:
             date: The header of an answer.
 
         Returns:
-            It, in seconds since 1970; None where it is no date.
+            It, in seconds since 1970; None where it is no date, or none at which such a server can have answered.
         """
         known, instant = self._last
         if known != date:
@@ -36,9 +38,10 @@ class ServerClock:
 def _instant(date: str) -> float | None:
     try:
         parsed = email.utils.parsedate_to_datetime(date)
-        return parsed.replace(tzinfo=parsed.tzinfo or UTC).timestamp()
+        instant = parsed.replace(tzinfo=parsed.tzinfo or UTC).timestamp()
     except (OverflowError, ValueError):
         return None
+    return instant if _EARLIEST <= instant < _LATEST else None
 
 
 def clock_skew(date: float, start: float, asked: float, end: float) -> float | None:

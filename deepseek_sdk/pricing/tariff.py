@@ -86,7 +86,7 @@ class Tariff:
         return self._working(int(day)) if regime.has_holidays else "peak"
 
     def _working(self, day: int) -> Tier:
-        year = self.years.get(date.fromordinal(day + EPOCH).year)
+        year = self.years.get(date_in_beijing(day * DAY_S - BEIJING_S).year)
         if year is None or day in year.unsure:
             return "unknown"
         return "off_peak" if day in year.off else "peak"
@@ -125,6 +125,7 @@ def date_in_beijing(at: float) -> date:
         at: When, in seconds since 1970.
 
     Returns:
-        The date.
+        The date; the first or the last there is, where a clock is as wrong as that.
     """
-    return date.fromordinal(math.floor((at + BEIJING_S) / DAY_S) + EPOCH)
+    day = math.floor((at + BEIJING_S) / DAY_S) + EPOCH
+    return date.fromordinal(min(max(day, date.min.toordinal()), date.max.toordinal()))

@@ -80,15 +80,12 @@ class RouteMemory:
 
     def __call__(self, record: FinishedCall) -> None:
         """Take the record of a call that is over; waits for nothing."""
-        band = "" if record.routing is None else record.routing.band
-        now = self._now()
-        for attempt in record.attempts:
-            seconds = _seconds(attempt)
-            if seconds is not None and band:
-                self._told.append((attempt.route, band, seconds, now))
-        last = record.attempts[-1] if record.attempts else None
-        if last is not None and last.outcome == "complete" and record.session_id:
-            self._answered.append((record.session_id, last.route))
+        if record.routing is not None:
+            band, now = record.routing.band, self._now()
+            timed = ((attempt.route, _seconds(attempt)) for attempt in record.attempts)
+            self._told.extend((route, band, seconds, now) for route, seconds in timed if seconds is not None)
+        if record.session_id and record.attempts and record.attempts[-1].outcome == "complete":
+            self._answered.append((record.session_id, record.attempts[-1].route))
 
     def seconds_of(self, route: str, band: str) -> float | None:
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from functools import partial
 from typing import TYPE_CHECKING
 
 from deepseek_sdk._wire import stub_response
@@ -46,6 +47,7 @@ class Gate:
         cost_of: Prices a usage of a model between two instants; None: only budgets of tokens hold.
         expect: Says how long answers are, as `LengthTracker.expect` does; None: a guess on the safe side.
         retries: Says how often a call may be asked again of one route; None: its *max_retries*.
+        has_hosts: Tells whether prices may be those of one host only; None: they never are.
     """
 
     def __init__(
@@ -54,9 +56,10 @@ class Gate:
         cost_of: CostOf | None = None,
         expect: Expect | None = None,
         retries: Callable[[Call], float] | None = None,
+        has_hosts: Callable[[], bool] | None = None,
     ) -> None:
         self._budgets = budgets
-        self._reckoner = Reckoner(cost_of, expect, retries)
+        self._reckoner = Reckoner(cost_of, expect, retries, has_hosts)
         self._unpriced: set[str] = set()
         self._is_cold = True
 
@@ -88,13 +91,13 @@ class Gate:
             return await proceed(call)
         ticket = _taken(budgets, wants) or await _acquired(budgets, wants, call)
         call = _softened(call, ticket)
-        ticket.counted = Bill(self._reckoner, needs, call.record)
+        bill = ticket.counted = Bill(self._reckoner, needs, call.record)
         try:
             reply = await proceed(call)
         except BaseException:
             ticket.end()
             raise
-        reply.on_end(ticket.end)
+        reply.on_end(partial(_over, ticket, bill))
         return reply
 
     def _asked(self, budgets: Budgets, call: Call, now: float) -> tuple[list[Need], list[Want]]:
@@ -122,6 +125,12 @@ class Gate:
         if model not in self._unpriced and len(self._unpriced) < _MOST_TOLD:
             self._unpriced.add(model)
             _log.warning("calls to %r are not counted by budgets of money: its price is unknown", model)
+
+
+def _over(ticket: Ticket, bill: Bill, ending: object, error: object) -> None:
+    # An outer stage may ask again at once, and any thread may settle this ticket only then.
+    bill.close()
+    ticket.end(ending, error)
 
 
 def _check_key(budget: SpendBudget, call: Call) -> None:

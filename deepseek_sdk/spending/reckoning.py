@@ -61,6 +61,7 @@ class _Asked(NamedTuple):
     model: str
     window: int | None
     is_free: bool
+    base_url: str = ""
 
 
 class Reckoner:
@@ -71,12 +72,17 @@ class Reckoner:
         cost_of: Prices a usage, or None.
         expect: Says how long answers are, or None.
         retries: Says how often a call may be asked again of one route, or None.
+        has_hosts: Tells whether prices may be those of one host only, or None.
     """
 
     def __init__(
-        self, cost_of: CostOf | None, expect: Expect | None, retries: Callable[[Call], float] | None = None
+        self,
+        cost_of: CostOf | None,
+        expect: Expect | None,
+        retries: Callable[[Call], float] | None = None,
+        has_hosts: Callable[[], bool] | None = None,
     ) -> None:
-        self.tariff = Tariff(cost_of)
+        self.tariff = Tariff(cost_of, has_hosts)
         self.expect = expect
         self._retries = retries
 
@@ -155,7 +161,7 @@ class Reckoning:
         if unit == "tokens":
             return prompt + output
         took = min(_QUEUE_S + output / _TOKENS_PER_S, self._call.limits.total)
-        rates = self._reckoner.tariff.rates(asked.model, unit, self._now, self._now + took)
+        rates = self._reckoner.tariff.rates(asked.model, unit, self._now, self._now + took, asked.base_url)
         # At least something: whoever spends must have something left.
         return None if rates is None else max(1, prompt * max(rates.hit, rates.miss) + output * rates.output)
 
@@ -188,7 +194,7 @@ class Bill:
         record: The record of the call.
     """
 
-    __slots__ = ("_first", "_needs", "_reckoner", "_record")
+    __slots__ = ("_first", "_last", "_needs", "_reckoner", "_record")
 
     def __init__(self, reckoner: Reckoner, needs: Sequence[Need], record: Record) -> None:
         self._reckoner = reckoner
@@ -196,10 +202,16 @@ class Bill:
         self._record = record
         # A call may come by more than once, where an outer stage asks again.
         self._first = len(record.attempts)
+        self._last: int | None = None
+
+    def close(self) -> None:
+        """Say that the attempts made until now are all: later ones are somebody else's to count."""
+        if self._last is None:
+            self._last = len(self._record.attempts)
 
     def __call__(self) -> list[int]:
         """Add it up."""
-        attempts, used = self._record.attempts[self._first :], [0] * len(self._needs)
+        attempts, used = self._record.attempts[self._first : self._last], [0] * len(self._needs)
         for attempt in attempts:
             for place, need in enumerate(self._needs):
                 used[place] += self._used(attempt, need)
@@ -216,10 +228,12 @@ class Bill:
     def _cost(self, attempt: Attempt, usage: Usage, need: Need) -> int:
         begun = self._record.at + attempt.started
         ended = begun if attempt.ended is None else self._record.at + attempt.ended
-        rates = self._reckoner.tariff.rates(attempt.model, need.unit, begun, ended)
-        if rates is None and attempt.account is not None:
+        account, tariff = attempt.account, self._reckoner.tariff
+        base_url = "" if account is None else account.base_url
+        rates = tariff.rates(attempt.model, need.unit, begun, ended, base_url)
+        if rates is None and account is not None:
             # The server may know the model by another name than the price list.
-            rates = self._reckoner.tariff.rates(attempt.account.model, need.unit, begun, ended)
+            rates = tariff.rates(account.model, need.unit, begun, ended, base_url)
         return 0 if rates is None else rates.of(usage)
 
 
@@ -242,4 +256,5 @@ def _asked(target: Any, call: Call) -> _Asked:
     route, account = getattr(target, "route", None), target.account
     model = call.model if route is None else route.model
     window = getattr(target, "context_window", None)
-    return _Asked(model or call.model, window, account is None or _is_here(account))
+    is_free = account is None or _is_here(account)
+    return _Asked(model or call.model, window, is_free, "" if is_free else account.base_url)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from decimal import ROUND_CEILING, Decimal, localcontext
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from urllib.parse import urlsplit
 
 from deepseek_sdk._usage import Usage
 from deepseek_sdk.spending.budget import MOST
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["CostOf", "Priced", "Rates", "Tariff"]
 
@@ -32,7 +36,11 @@ class Priced(Protocol):
 
 
 class CostOf(Protocol):
-    """Tells what a usage of a model costs between two instants, in seconds since 1970; None where no price is known."""
+    """
+    Tells what a usage of a model costs between two instants, in seconds since 1970; None where no price is known.
+
+    Where prices may be those of one host only, `host=` is given, too.
+    """
 
     def __call__(self, usage: Usage, model: str, start: float, end: float, /) -> Priced | None:
         """Look it up."""
@@ -65,13 +73,15 @@ class Tariff:
 
     Args:
         cost_of: Prices a usage, or None: no price is known.
+        has_hosts: Tells whether prices may be those of one host only; None: they never are.
     """
 
-    def __init__(self, cost_of: CostOf | None) -> None:
+    def __init__(self, cost_of: CostOf | None, has_hosts: Callable[[], bool] | None = None) -> None:
         self._cost_of = cost_of
-        self._kept: dict[tuple[str, str, int, int], Rates | None] = {}
+        self._has_hosts = has_hosts
+        self._kept: dict[tuple[str, str, int, int, str], Rates | None] = {}
 
-    def rates(self, model: str, unit: str, start: float, end: float) -> Rates | None:
+    def rates(self, model: str, unit: str, start: float, end: float, base_url: str = "") -> Rates | None:
         """
         Tell what tokens cost.
 
@@ -80,32 +90,35 @@ class Tariff:
             unit: "CNY" or "USD".
             start: When the answer may begin, in seconds since 1970.
             end: When it may end.
+            base_url: The endpoint that is asked.
 
         Returns:
             The rates, or None where no price is known.
         """
-        key = (model, unit, int(start // _QUARTER_S), int(end // _QUARTER_S))
+        key = (model, unit, int(start // _QUARTER_S), int(end // _QUARTER_S), base_url)
         try:
             return self._kept[key]
         except KeyError:
             return self._keep(key)
 
-    def _keep(self, key: tuple[str, str, int, int]) -> Rates | None:
+    def _keep(self, key: tuple[str, str, int, int, str]) -> Rates | None:
         if len(self._kept) >= _MOST_RATES:
             self._kept.clear()
         found = self._look_up(*key)
         self._kept[key] = found
         return found
 
-    def _look_up(self, model: str, unit: str, first: int, last: int) -> Rates | None:
+    def _look_up(self, model: str, unit: str, first: int, last: int, base_url: str) -> Rates | None:
         if self._cost_of is None:
             return None
+        host = urlsplit(base_url).hostname if self._has_hosts is not None and self._has_hosts() else None
+        where: dict[str, Any] = {} if host is None else {"host": host}
         # The end of the last quarter is already another one.
         start, end = first * _QUARTER_S, (last + 1) * _QUARTER_S - 0.001
         rates = []
         for name in ("hit", "miss", "output"):
             usage = Usage(**{"hit": 0, "miss": 0, "output": 0, "reasoning": 0, name: _MILLION})
-            cost = self._cost_of(usage, model, start, end)
+            cost = self._cost_of(usage, model, start, end, **where)
             price = None if cost is None else cost.cny_high if unit == "CNY" else cost.usd_high
             if price is None:
                 return None

@@ -27,6 +27,7 @@ class SpendLimit:
         cost_of: Prices a usage of a model between two instants; None: only budgets of tokens hold.
         expect: Says how long answers are, as `LengthTracker.expect` does; None: a guess on the safe side.
         retries: Says how often a call may be asked again of one route; None: its *max_retries*.
+        has_hosts: Tells whether prices may be those of one host only: then *cost_of* is told the *host*.
 
     Attributes:
         budgets: As given.
@@ -39,9 +40,10 @@ class SpendLimit:
         cost_of: CostOf | None = None,
         expect: Expect | None = None,
         retries: Callable[[Call], float] | None = None,
+        has_hosts: Callable[[], bool] | None = None,
     ) -> None:
         self.budgets = budgets if budgets is not None and len(budgets) else None
-        self._gate = None if self.budgets is None else _gate(self.budgets, cost_of, expect, retries)
+        self._gate = None if self.budgets is None else _gate(self.budgets, cost_of, expect, retries, has_hosts)
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call that may still be paid for."""
@@ -51,8 +53,12 @@ class SpendLimit:
 
 
 def _gate(
-    budgets: Budgets, cost_of: CostOf | None, expect: Expect | None, retries: Callable[[Call], float] | None
+    budgets: Budgets,
+    cost_of: CostOf | None,
+    expect: Expect | None,
+    retries: Callable[[Call], float] | None,
+    has_hosts: Callable[[], bool] | None,
 ) -> Gate:
     from deepseek_sdk.spending.gate import Gate  # noqa: PLC0415  few programs need it
 
-    return Gate(budgets, cost_of, expect, retries)
+    return Gate(budgets, cost_of, expect, retries, has_hosts)

@@ -205,7 +205,10 @@ def understand(command: click.Command, arguments: list[str]) -> None:
     """Parse arguments as the program would, without doing anything."""
     context = command.make_context(command.name, arguments)
     if isinstance(command, click.Group):
-        name, *rest = [*context._protected_args, *context.args]
+        typed = [*context._protected_args, *context.args]
+        if not typed and command.invoke_without_command:
+            return
+        name, *rest = typed
         subcommand = command.get_command(context, name)
         assert subcommand is not None, name
         understand(subcommand, rest)

@@ -10,7 +10,7 @@ A module has a `Seat`, which makes the framework's own calls, and a subclass of 
 from __future__ import annotations
 
 import asyncio
-import json
+import re
 from contextlib import contextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -35,7 +35,10 @@ if TYPE_CHECKING:
     from tests.conftest import Driver, StartEmulator
 
 NO_THINKING: dict[str, Any] = {"thinking": {"type": "disabled"}}
+THINKING: dict[str, Any] = {"thinking": {"type": "enabled"}}
 TEXT = "one two three four five six"
+# What the first words of repairs are: see `dialect` and `structured`.
+SCHEMA, FORCED, ASKED_AGAIN, NO_REASONING = "response_format", "forced_tool", "structured output", "missing_reasoning"
 
 
 class Meeting(pydantic.BaseModel):
@@ -46,6 +49,7 @@ class Meeting(pydantic.BaseModel):
 
 
 MEETING = Meeting(topic="release", hour=15)
+RIGHT, WRONG = MEETING.model_dump_json(), '{"topic": "release", "hour": "noon"}'
 
 
 def weather(city: str) -> str:
@@ -57,14 +61,15 @@ def answer(request: RecordedRequest) -> Reply:
     """Call the tool that is offered, then tell what it gave; without one, give an object or a text."""
     messages = request.body["messages"]
     tools = request.body.get("tools") or []
+    wants_json = request.body.get("response_format", {}).get("type") == "json_object"
     if messages[-1]["role"] == "tool":
-        return Reply(content=f"There is {messages[-1]['content']}.")
+        return Reply(content=RIGHT if wants_json else f"There is {messages[-1]['content']}.")
     if tools and tools[0]["function"]["name"] == "weather":
         return Reply(reasoning="I look it up.", tool_calls=[ToolCall("weather", {"city": "杭州"})])
     if tools:
         return Reply(reasoning="", tool_calls=[filled(tools[0]["function"], request.last_user_text)])
-    if request.body.get("response_format", {}).get("type") == "json_object":
-        return Reply(content=json.dumps(MEETING.model_dump()))
+    if wants_json:
+        return Reply(content=RIGHT)
     return Reply(reasoning="I think.", content=said(request.last_user_text))
 
 
@@ -101,6 +106,16 @@ class Seat:
         self.client, self.aclient, self.loop = client, aclient, loop
         self.server: Emulator
         self.watch: Watch
+
+    @property
+    def repairs(self) -> list[str]:
+        """What was mended, by its first word, over all calls."""
+        return [line.partition(":")[0] for each in self.watch.calls for line in each.record.repairs]
+
+    @property
+    def sent(self) -> list[bytes]:
+        """The bodies as they arrived, without the ids of calls, which the server makes up."""
+        return [re.sub(rb"call_\w+", b"call", request.raw) for request in self.server.requests]
 
     def ask(self, prompt: str, *, headers: dict[str, str] | None = None) -> str:
         """Ask and give the whole answer."""
@@ -147,6 +162,12 @@ class Battery:
             yield sit
 
     @pytest.fixture
+    def bare(self, driver: Driver, emulator: StartEmulator) -> Iterator[Callable[..., Seat]]:
+        """Do the same with bare openai clients."""
+        with sitting(self.seat_type, driver, emulator, kinds=(openai.OpenAI, openai.AsyncOpenAI)) as sit:
+            yield sit
+
+    @pytest.fixture
     def call(self, driver: Driver) -> Callable[..., Any]:
         """Call one of a seat's functions in the colour of the test."""
         return lambda seat, name, *args, **options: driver.call(colour_of(driver, seat, name), *args, **options)
@@ -158,6 +179,7 @@ class Battery:
         assert TEXT == call(seat, "ask", "Count.")
         assert [200] == [request.status for request in seat.server.requests]
         assert ["deepseek-flash"] == [each.model for each in seat.watch.calls]
+        assert [] == seat.repairs
 
     def test_streamed_answer(self, sit: Callable[..., Seat], call: Callable[..., Any]) -> None:
         """A streamed call gives the same text, and passes the pipeline as a stream."""
@@ -172,6 +194,18 @@ class Battery:
 
         assert MEETING.model_dump() == call(seat, "extract", "The release is discussed at 3 pm.").model_dump()
         assert 1 == len(seat.watch.calls) == len(seat.server.requests)
+
+    @pytest.mark.parametrize("name", ["ask", "stream", "extract"])
+    def test_body_is_the_frameworks(
+        self, name: str, sit: Callable[..., Seat], bare: Callable[..., Seat], call: Callable[..., Any]
+    ) -> None:
+        """What a framework writes is sent byte for byte, so that a cached prefix stays one."""
+        seats = sit(), bare()
+        for seat in seats:
+            call(seat, name, "The release is discussed at 3 pm.")
+
+        assert seats[0].sent == seats[1].sent
+        assert [] == seats[0].repairs
 
     def test_cut_stream_is_an_error(self, sit: Callable[..., Seat], call: Callable[..., Any]) -> None:
         """A stream that is cut is an error and no short answer; it is not sent again, and the report tells."""
@@ -252,36 +286,36 @@ class ToolBattery(Battery):
         assert 2 == len(seat.server.requests)
         assert ["user-42", "user-42"] == [each.options.session_id for each in seat.watch.calls]
 
-    def test_bare_client_hides_the_cut(
-        self, sit: Callable[..., Seat], call: Callable[..., Any], driver: Driver
+    def test_bodies_of_a_tool_loop_are_the_frameworks(
+        self, sit: Callable[..., Seat], bare: Callable[..., Seat], call: Callable[..., Any]
     ) -> None:
-        """On bare openai clients the same cut passes for the end: the framework gives a short answer and no error."""
-        seat = sit(faults=["cut_by_eof(after_events=6)"])
-        options: dict[str, Any] = {"base_url": seat.server.url, "api_key": "any"}
-        clients: list[Any] = [openai.OpenAI(**options), openai.AsyncOpenAI(**options)]
-        text = call(self.seat_type(clients[0], clients[1], seat.loop), "stream", "Count.")
-        for client in clients:
-            driver.call(client.close)
+        """Tools, calls and results are sent byte for byte, too."""
+        seats = sit(), bare()
+        for seat in seats:
+            call(seat, "use_tool", "What is the weather in Hangzhou?")
 
-        assert "one two" == text
+        assert seats[0].sent == seats[1].sent
+        assert [] == seats[0].repairs
+
+    def test_bare_client_hides_the_cut(self, bare: Callable[..., Seat], call: Callable[..., Any]) -> None:
+        """On bare openai clients the same cut passes for the end: the framework gives a short answer and no error."""
+        assert "one two" == call(bare(faults=["cut_by_eof(after_events=6)"]), "stream", "Count.")
 
 
 @contextmanager
-def sitting(seat_type: type[Seat], driver: Driver, emulator: StartEmulator) -> Iterator[Callable[..., Seat]]:
+def sitting(
+    seat_type: type[Seat], driver: Driver, emulator: StartEmulator, kinds: tuple[Any, Any] = (Client, AsyncClient)
+) -> Iterator[Callable[..., Seat]]:
     """Give what starts an emulator and a framework on it; the clients are closed at the end."""
     # What `run_sync()` of some frameworks runs on: the loop on which the client is closed.
     loop = driver._runner.get_loop()
     seats: list[Seat] = []
 
-    def sit(*, faults: Any = None, **client_options: Any) -> Seat:
-        server, watch = emulator(replies=answer, faults=faults), Watch()
-        options = {
-            "base_url": server.url,
-            "api_key": "any",
-            "stages": [watch, *usual_stages()],
-            **client_options,
-        }
-        seat = seat_type(Client(**options), AsyncClient(**options), loop)
+    def sit(*, faults: Any = None, replies: Any = answer, **client_options: Any) -> Seat:
+        server, watch = emulator(replies=replies, faults=faults), Watch()
+        staged = {"stages": [watch, *usual_stages()]} if kinds[0] is Client else {}
+        options = {"base_url": server.url, "api_key": "any", **staged, **client_options}
+        seat = seat_type(kinds[0](**options), kinds[1](**options), loop)
         seat.server, seat.watch = server, watch
         seats.append(seat)
         return seat

@@ -9,9 +9,21 @@ import pydantic
 import pytest
 
 from deepseek_sdk import report
-from deepseek_sdk.errors import ResponseFormatError, StreamInterruptedError, ToolChoiceInThinkingError
+from deepseek_sdk.errors import OutputInvalidError, StreamInterruptedError, ToolChoiceInThinkingError
 from deepseek_sdk.testing import Reply, ToolCall
-from tests.frameworks.battery import MEETING, NO_THINKING, TEXT, Battery, Meeting, Seat
+from tests.frameworks.battery import (
+    FORCED,
+    MEETING,
+    NO_THINKING,
+    RIGHT,
+    SCHEMA,
+    TEXT,
+    THINKING,
+    WRONG,
+    Battery,
+    Meeting,
+    Seat,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -33,7 +45,7 @@ class Text(pydantic.BaseModel):
 
 
 def question(prompt: str, model: Any = Meeting) -> dict[str, Any]:
-    """Give the arguments of a call; instructor forces a tool, so thinking is off."""
+    """Give the arguments of a call without thinking, as instructor forces a tool."""
     return {
         "model": "deepseek-flash",
         "messages": [{"role": "user", "content": prompt}],
@@ -110,19 +122,51 @@ class TestInstructor(Battery):
         *_, last = patched.chat.completions.create_partial(**asked)
         assert MEETING.model_dump() == last.model_dump()
 
-    def test_json_schema_is_refused(self, sit: Callable[..., InstructorSeat]) -> None:
-        """JSON schemas are refused by the server; the cause says what to do instead."""
-        patched = instructor.from_openai(sit().client, mode=instructor.Mode.JSON_SCHEMA)
+    @pytest.mark.parametrize("body", [{}, NO_THINKING])
+    def test_json_schema(self, body: dict[str, Any], sit: Callable[..., InstructorSeat]) -> None:
+        """The mode JSON_SCHEMA works, plain and streamed: the client asks in DeepSeek's words."""
+        seat = sit()
+        patched = instructor.from_openai(seat.client, mode=instructor.Mode.JSON_SCHEMA)
+
+        asked = {**question("When?"), "extra_body": body}
+        assert MEETING.model_dump() == patched.chat.completions.create(**asked).model_dump()
+        *_, last = patched.chat.completions.create_partial(**asked)
+        assert MEETING.model_dump() == last.model_dump()
+        assert [SCHEMA] * 2 == seat.repairs
+
+    def test_json_schema_that_stays_wrong(self, sit: Callable[..., InstructorSeat]) -> None:
+        """The client asks once more by itself; what does not fit then is an error, and instructor does not ask again."""
+        seat = sit(replies=[WRONG, WRONG, RIGHT])
+        patched = instructor.from_openai(seat.client, mode=instructor.Mode.JSON_SCHEMA)
 
         with pytest.raises(RetryError) as caught:
-            patched.chat.completions.create(**question("When?"))
+            patched.chat.completions.create(**question("When?"), max_retries=3)
 
-        assert isinstance(caught.value.__cause__, ResponseFormatError)
+        assert isinstance(caught.value.__cause__, OutputInvalidError)
+        assert (1, 2) == (len(seat.watch.calls), len(seat.server.requests))
 
-    def test_thinking_forbids_tools(self, sit: Callable[..., InstructorSeat]) -> None:
-        """The mode TOOLS forces a tool, which the server refuses while the model thinks."""
+    def test_json_mode_counts_twice(self, sit: Callable[..., InstructorSeat]) -> None:
+        """What is no JSON at all is asked for once more by the client, in each attempt of instructor's."""
+        seat = sit(replies=["At three.", "At three.", RIGHT])
+        patched = instructor.from_openai(seat.client, mode=instructor.Mode.JSON)
+
+        found = patched.chat.completions.create(**question("When?"), max_retries=2)
+        assert MEETING.model_dump() == found.model_dump()
+        assert (2, 3) == (len(seat.watch.calls), len(seat.server.requests))
+
+    def test_tools_switch_thinking_off(self, sit: Callable[..., InstructorSeat], driver: Any) -> None:
+        """The mode TOOLS forces a tool: the model does not think then."""
+        seat = sit()
+        patched = seat.apatched if driver.is_async else seat.patched
+
+        found = driver.call(patched.create, **{**question("When?"), "extra_body": None})
+        assert MEETING.model_dump() == found.model_dump()
+        assert ([FORCED], NO_THINKING["thinking"]) == (seat.repairs, seat.server.requests[0].body["thinking"])
+
+    def test_chosen_thinking_forbids_tools(self, sit: Callable[..., InstructorSeat]) -> None:
+        """Where thinking is asked for, it is not switched off: the call is refused, here."""
         with pytest.raises(RetryError) as caught:
-            sit().patched.create(**{**question("When?"), "extra_body": None})
+            sit().patched.create(**{**question("When?"), "extra_body": THINKING})
 
         assert isinstance(caught.value.__cause__, ToolChoiceInThinkingError)
 

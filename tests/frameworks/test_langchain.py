@@ -10,8 +10,24 @@ import openai
 import pytest
 
 import deepseek_sdk
-from deepseek_sdk.errors import ReasoningMissingError, ResponseFormatError, ToolChoiceInThinkingError
-from tests.frameworks.battery import MEETING, NO_THINKING, TEXT, Meeting, Seat, ToolBattery, cause_in, weather
+from deepseek_sdk.errors import OutputInvalidError, ReasoningMissingError, ToolChoiceInThinkingError
+from tests.frameworks.battery import (
+    ASKED_AGAIN,
+    FORCED,
+    MEETING,
+    NO_REASONING,
+    NO_THINKING,
+    RIGHT,
+    SCHEMA,
+    TEXT,
+    THINKING,
+    WRONG,
+    Meeting,
+    Seat,
+    ToolBattery,
+    cause_in,
+    weather,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +35,9 @@ if TYPE_CHECKING:
 langchain_openai = pytest.importorskip("langchain_openai")
 langchain_agents = pytest.importorskip("langchain.agents")
 langchain_deepseek = pytest.importorskip("langchain_deepseek")
+
+
+WEATHER = {"messages": [("user", "What is the weather?")]}
 
 
 def text_of(state: Any) -> str:
@@ -62,7 +81,7 @@ class OpenAISeat(Seat):
         return "".join([chunk.content async for chunk in self.model().astream(prompt)])
 
     def agent(self) -> Any:
-        """Make an agent; LangChain does not send reasoning back, so thinking is off."""
+        """Make an agent that does not think, as LangChain does not send reasoning back."""
         return langchain_agents.create_agent(self.model(extra_body=NO_THINKING), [weather])
 
     def use_tool(self, prompt: str) -> str:
@@ -74,7 +93,7 @@ class OpenAISeat(Seat):
         return text_of(await self.agent().ainvoke({"messages": [("user", prompt)]}))
 
     def extractor(self) -> Any:
-        """Make a model that gives objects; it forces a tool, so thinking is off."""
+        """Make a model that gives objects by a forced tool, and so does not think."""
         return self.model(extra_body=NO_THINKING).with_structured_output(Meeting, method="function_calling")
 
     def extract(self, prompt: str) -> Any:
@@ -100,39 +119,99 @@ class TestLangChainOpenAI(ToolBattery):
     seat_type = OpenAISeat
 
     def test_json_mode(self, sit: Callable[..., OpenAISeat]) -> None:
-        """JSON mode works while the model thinks; the prompt has to say JSON."""
+        """JSON mode works while the model thinks."""
         seat = sit()
         model = seat.model().with_structured_output(Meeting, method="json_mode")
 
         assert MEETING == model.invoke("When? Answer in JSON.")
-        assert seat.server.requests[0].body["response_format"] == {"type": "json_object"}
+        assert {"type": "json_object"} == seat.server.requests[0].body["response_format"]
+        assert [] == seat.repairs
 
-    def test_json_schema_is_refused(self, sit: Callable[..., OpenAISeat]) -> None:
-        """LangChain's own choice, a JSON schema, is refused by the server; the cause says what to do instead."""
-        model = sit().model().with_structured_output(Meeting)
+    @pytest.mark.parametrize("body", [None, NO_THINKING])
+    def test_json_schema(self, body: dict[str, Any] | None, sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """LangChain's own choice, a JSON schema, works: the client asks for it in DeepSeek's words."""
+        seat = sit()
+        model = seat.model(extra_body=body).with_structured_output(Meeting)
 
-        with pytest.raises(openai.BadRequestError) as caught:
+        assert MEETING == driver.call(model.ainvoke if driver.is_async else model.invoke, "When?")
+        assert [SCHEMA] == seat.repairs
+        assert body == ({"thinking": seat.server.requests[0].body["thinking"]} if body else None)
+
+    # langchain-openai writes out what openai has parsed, with openai's own classes as well.
+    @pytest.mark.filterwarnings("ignore:Pydantic serializer warnings")
+    def test_streamed_json_schema(self, sit: Callable[..., OpenAISeat]) -> None:
+        """A stream of objects ends with the whole one."""
+        *_, last = sit().model().with_structured_output(Meeting).stream("When?")
+
+        assert MEETING == last
+
+    def test_json_schema_is_asked_for_again(self, sit: Callable[..., OpenAISeat]) -> None:
+        """An object that does not fit is asked for once more, within one call of LangChain."""
+        seat = sit(replies=[WRONG, RIGHT])
+
+        assert MEETING == seat.model().with_structured_output(Meeting).invoke("When?")
+        assert (1, 2) == (len(seat.watch.calls), len(seat.server.requests))
+        assert [SCHEMA, ASKED_AGAIN] == seat.repairs
+
+    def test_json_schema_that_stays_wrong(self, sit: Callable[..., OpenAISeat]) -> None:
+        """What does not fit the second time either is an error of ours, with *include_raw*, too."""
+        model = sit(replies=[WRONG, WRONG]).model().with_structured_output(Meeting, include_raw=True)
+
+        with pytest.raises(OutputInvalidError) as caught:
             model.invoke("When?")
 
-        assert isinstance(caught.value.__cause__, ResponseFormatError)
+        assert ("invalid", WRONG) == (caught.value.kind, caught.value.raw)
 
-    def test_thinking_forbids_forced_tools(self, sit: Callable[..., OpenAISeat]) -> None:
-        """Function calling forces a tool, which the server refuses while the model thinks."""
-        model = sit().model().with_structured_output(Meeting, method="function_calling")
+    def test_json_mode_needs_no_word(self, sit: Callable[..., OpenAISeat]) -> None:
+        """Without the word JSON in the prompt, the client says it."""
+        seat = sit()
+
+        assert MEETING == seat.model().with_structured_output(Meeting, method="json_mode").invoke("When?")
+        assert ["json_word"] == seat.repairs
+
+    def test_forced_tools_switch_thinking_off(self, sit: Callable[..., OpenAISeat]) -> None:
+        """Function calling forces a tool: the model does not think then."""
+        seat = sit()
+
+        assert MEETING == seat.model().with_structured_output(Meeting, method="function_calling").invoke("When?")
+        assert ([FORCED], NO_THINKING["thinking"]) == (seat.repairs, seat.server.requests[0].body["thinking"])
+
+    def test_chosen_thinking_forbids_forced_tools(self, sit: Callable[..., OpenAISeat]) -> None:
+        """Where thinking is asked for, it is not switched off: the call is refused, here."""
+        seat = sit()
+        model = seat.model(extra_body=THINKING).with_structured_output(Meeting, method="function_calling")
 
         with pytest.raises(openai.BadRequestError) as caught:
             model.invoke("When?")
 
         assert isinstance(caught.value.__cause__, ToolChoiceInThinkingError)
+        assert [] == seat.server.requests
 
-    def test_reasoning_is_not_sent_back(self, sit: Callable[..., OpenAISeat]) -> None:
-        """With tools and thinking, the second request lacks the reasoning that the server wants back."""
-        agent = langchain_agents.create_agent(sit().model(), [weather])
+    def test_agent_goes_on_without_thinking(self, sit: Callable[..., OpenAISeat]) -> None:
+        """LangChain does not send the reasoning back: after the first tool the model does not think any more."""
+        seat = sit()
+        state = langchain_agents.create_agent(seat.model(), [weather]).invoke(WEATHER)
+
+        assert "There is rain in 杭州." == text_of(state)
+        assert [None, NO_THINKING["thinking"]] == [each.body.get("thinking") for each in seat.server.requests]
+        assert [NO_REASONING] == seat.repairs
+
+    def test_chosen_thinking_needs_the_reasoning(self, sit: Callable[..., OpenAISeat]) -> None:
+        """Where thinking is asked for, the second request of an agent is refused, here."""
+        seat = sit()
+        agent = langchain_agents.create_agent(seat.model(extra_body=THINKING), [weather])
 
         with pytest.raises(openai.BadRequestError) as caught:
-            agent.invoke({"messages": [("user", "What is the weather?")]})
+            agent.invoke(WEATHER)
 
         assert isinstance(caught.value.__cause__, ReasoningMissingError)
+        assert 1 == len(seat.server.requests)
+
+    def test_agent_with_response_format(self, sit: Callable[..., OpenAISeat]) -> None:
+        """An agent's own structured output works while the model may think."""
+        agent = langchain_agents.create_agent(sit().model(), [], response_format=Meeting)
+
+        assert MEETING == agent.invoke({"messages": [("user", "When?")]})["structured_response"]
 
     def test_batch(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
         """A batch runs in threads or tasks; every item gets its answer, in the options around the batch."""
@@ -243,14 +322,21 @@ class TestLangChainDeepSeek(ToolBattery):
 
         assert "I think." == model.invoke("Count.").additional_kwargs["reasoning_content"] == "".join(streamed)
 
-    def test_reasoning_is_not_sent_back(self, sit: Callable[..., OpenAISeat]) -> None:
-        """It does not send it back either, so that tools need thinking off."""
-        agent = langchain_agents.create_agent(sit().model(), [weather])
+    def test_agent_goes_on_without_thinking(self, sit: Callable[..., OpenAISeat]) -> None:
+        """It does not send the reasoning back either."""
+        seat = sit()
 
-        with pytest.raises(openai.BadRequestError) as caught:
-            agent.invoke({"messages": [("user", "What is the weather?")]})
+        assert "There is rain in 杭州." == text_of(
+            langchain_agents.create_agent(seat.model(), [weather]).invoke(WEATHER)
+        )
+        assert [NO_REASONING] == seat.repairs
 
-        assert isinstance(caught.value.__cause__, ReasoningMissingError)
+    def test_structured_output_by_tools(self, sit: Callable[..., OpenAISeat]) -> None:
+        """Its own choice is a forced tool: the model does not think then."""
+        seat = sit()
+
+        assert MEETING == seat.model().with_structured_output(Meeting).invoke("When?")
+        assert [FORCED] == seat.repairs
 
     def test_strict_tools_replace_the_clients(self, sit: Callable[..., OpenAISeat]) -> None:
         """Without *base_url*, strict tools make it build bare clients for /beta; with one, the client sees to it."""

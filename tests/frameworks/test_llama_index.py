@@ -8,7 +8,18 @@ import openai
 import pytest
 
 from deepseek_sdk.errors import StreamInterruptedError, ToolChoiceInThinkingError
-from tests.frameworks.battery import NO_THINKING, TEXT, Meeting, Seat, ToolBattery, weather
+from tests.frameworks.battery import (
+    FORCED,
+    MEETING,
+    NO_REASONING,
+    NO_THINKING,
+    TEXT,
+    THINKING,
+    Meeting,
+    Seat,
+    ToolBattery,
+    weather,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,13 +69,13 @@ class LlamaSeat(Seat):
         return "".join([piece.delta or "" async for piece in stream])
 
     async def ause_tool(self, prompt: str) -> str:
-        """Run an agent; it does not send the reasoning back, so thinking is off."""
+        """Run an agent that does not think, as the reasoning is not sent back."""
         model = self.model(additional_kwargs={"extra_body": NO_THINKING})
         agent = workflow.FunctionAgent(llm=model, tools=[core_tools.FunctionTool.from_defaults(weather)])
         return str(await agent.run(prompt))
 
     def extract(self, prompt: str) -> Any:
-        """Complete with a schema; it forces a tool, so thinking is off."""
+        """Complete with a schema, by a forced tool."""
         return self.extractor().complete(prompt).raw
 
     async def aextract(self, prompt: str) -> Any:
@@ -72,7 +83,7 @@ class LlamaSeat(Seat):
         return (await self.extractor().acomplete(prompt)).raw
 
     def extractor(self) -> Any:
-        """Make a model that gives objects."""
+        """Make a model that gives objects, and so does not think."""
         return self.model(additional_kwargs={"extra_body": NO_THINKING}).as_structured_llm(Meeting)
 
 
@@ -97,10 +108,30 @@ class TestLlamaIndex(ToolBattery):
         assert TEXT == seat.model().complete("Count.").text
         assert "/chat/completions" == seat.server.requests[0].path
 
-    def test_thinking_forbids_forced_tools(self, sit: Callable[..., LlamaSeat]) -> None:
-        """A structured model forces a tool, which the server refuses while the model thinks."""
+    def test_forced_tools_switch_thinking_off(self, sit: Callable[..., LlamaSeat]) -> None:
+        """A structured model forces a tool: the model does not think then."""
+        seat = sit()
+
+        assert MEETING == seat.model().as_structured_llm(Meeting).complete("When?").raw
+        assert [FORCED] == seat.repairs
+
+    def test_chosen_thinking_forbids_forced_tools(self, sit: Callable[..., LlamaSeat]) -> None:
+        """Where thinking is asked for, it is not switched off: the call is refused, here."""
+        model = sit().model(additional_kwargs={"extra_body": THINKING})
+
         with pytest.raises(ToolChoiceInThinkingError):
-            sit().model().as_structured_llm(Meeting).complete("When?")
+            model.as_structured_llm(Meeting).complete("When?")
+
+    def test_agent_goes_on_without_thinking(self, sit: Callable[..., LlamaSeat], driver: Any) -> None:
+        """LlamaIndex does not send the reasoning back: after the first tool the model does not think any more."""
+        seat = sit()
+        tools = [core_tools.FunctionTool.from_defaults(weather)]
+
+        async def run() -> str:
+            return str(await workflow.FunctionAgent(llm=seat.model(), tools=tools).run("What is the weather?"))
+
+        assert "There is rain in 杭州." == driver.call(run)
+        assert [NO_REASONING] == seat.repairs
 
     def test_openai_class_knows_no_other_models(self, sit: Callable[..., LlamaSeat]) -> None:
         """The class for OpenAI itself refuses the name of the model."""

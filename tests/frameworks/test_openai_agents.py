@@ -7,9 +7,22 @@ from typing import TYPE_CHECKING, Any
 import openai
 import pytest
 
-from deepseek_sdk.errors import ContextOverflowError, ResponseFormatError, StreamInterruptedError
+from deepseek_sdk.errors import ContextOverflowError, OutputInvalidError, StreamInterruptedError
 from deepseek_sdk.testing import Reply, ToolCall
-from tests.frameworks.battery import NO_THINKING, TEXT, Meeting, Seat, ToolBattery, weather
+from tests.frameworks.battery import (
+    FORCED,
+    MEETING,
+    NO_REASONING,
+    NO_THINKING,
+    RIGHT,
+    SCHEMA,
+    TEXT,
+    WRONG,
+    Meeting,
+    Seat,
+    ToolBattery,
+    weather,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -151,12 +164,54 @@ class TestOpenAIAgents(ToolBattery):
         )
 
     @pytest.mark.parametrize("body", [{}, NO_THINKING])
-    def test_output_type_is_refused(self, body: dict[str, Any], sit: Callable[..., AgentsSeat], driver: Any) -> None:
-        """An output type asks for a JSON schema, which the server refuses."""
-        agent = sit().agent(output_type=Meeting, model_settings=agents.ModelSettings(extra_body=body))
+    def test_output_type(self, body: dict[str, Any], sit: Callable[..., AgentsSeat], driver: Any) -> None:
+        """An output type asks for a JSON schema, and works: the client asks in DeepSeek's words."""
+        seat = sit()
+        agent = seat.agent(output_type=Meeting, model_settings=agents.ModelSettings(extra_body=body))
 
-        with pytest.raises(ResponseFormatError):
-            driver.call(agents.Runner.run, agent, "When?")
+        assert MEETING == driver.call(agents.Runner.run, agent, "When?").final_output
+        assert [SCHEMA] == seat.repairs
+
+    def test_streamed_output_type(self, sit: Callable[..., AgentsSeat], driver: Any) -> None:
+        """It works streamed, too."""
+        agent = sit().agent(output_type=Meeting)
+
+        async def run() -> Any:
+            result = agents.Runner.run_streamed(agent, "When?")
+            await pieces(result)
+            return result.final_output
+
+        assert MEETING == driver.call(run)
+
+    def test_output_type_with_tools(self, sit: Callable[..., AgentsSeat], driver: Any) -> None:
+        """Tools beside it are sent as not strict, and the model may think."""
+        seat = sit()
+
+        assert MEETING == driver.call(agents.Runner.run, seat.agent(weather, output_type=Meeting), "When?").final_output
+        assert [SCHEMA, "strict_with_format"] * 2 == seat.repairs
+        assert "I look it up." == seat.server.requests[1].body["messages"][2]["reasoning_content"]
+
+    @pytest.mark.parametrize(("replies", "expected"), [([WRONG, RIGHT], MEETING), ([WRONG, WRONG], OutputInvalidError)])
+    def test_output_that_does_not_fit(
+        self, replies: list[str], expected: Any, sit: Callable[..., AgentsSeat], driver: Any
+    ) -> None:
+        """What does not fit is asked for once more, within one call; what stays wrong is an error of ours."""
+        seat = sit(replies=replies)
+
+        try:
+            found = driver.call(agents.Runner.run, seat.agent(output_type=Meeting), "When?").final_output
+        except OutputInvalidError as error:
+            found = type(error)
+        assert expected == found
+        assert (1, 2) == (len(seat.watch.calls), len(seat.server.requests))
+
+    def test_forced_tool_switches_thinking_off(self, sit: Callable[..., AgentsSeat], driver: Any) -> None:
+        """A tool that must be called switches thinking off, for the rest of the run as well."""
+        seat = sit()
+        agent = seat.agent(weather, model_settings=agents.ModelSettings(tool_choice="required"))
+
+        assert "There is rain in 杭州." == driver.call(agents.Runner.run, agent, "What is the weather?").final_output
+        assert [FORCED, NO_REASONING] == seat.repairs
 
     def test_overflow(self, sit: Callable[..., AgentsSeat], driver: Any, emulator: Any) -> None:
         """Errors come through as they are."""

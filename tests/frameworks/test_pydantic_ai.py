@@ -7,8 +7,22 @@ from typing import TYPE_CHECKING, Any
 import openai
 import pytest
 
-from deepseek_sdk.errors import ContextOverflowError, ResponseFormatError, ToolChoiceInThinkingError
-from tests.frameworks.battery import MEETING, TEXT, Meeting, Seat, ToolBattery, cause_in, weather
+from deepseek_sdk.errors import ContextOverflowError, OutputInvalidError, ToolChoiceInThinkingError
+from tests.frameworks.battery import (
+    FORCED,
+    MEETING,
+    NO_THINKING,
+    RIGHT,
+    SCHEMA,
+    TEXT,
+    THINKING,
+    WRONG,
+    Meeting,
+    Seat,
+    ToolBattery,
+    cause_in,
+    weather,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -67,7 +81,7 @@ class DeepSeekSeat(Seat):
 
 
 class OpenAISeat(DeepSeekSeat):
-    """`OpenAIChatModel` with `OpenAIProvider`, which does not know that thinking forbids a forced tool."""
+    """`OpenAIChatModel` with `OpenAIProvider`, which forces a tool for output types, also while the model thinks."""
 
     provider = openai_provider.OpenAIProvider
 
@@ -110,6 +124,16 @@ class TestDeepSeekProvider(ToolBattery):
 
         assert MEETING == driver.call(run)[-1]
 
+    def test_native_output_is_refused_by_pydantic_ai(self, sit: Callable[..., DeepSeekSeat], driver: Any) -> None:
+        """`NativeOutput` is refused before anything is sent: the provider says that DeepSeek has no JSON schemas."""
+        seat = sit()
+        agent = seat.agent(output_type=pydantic_ai.NativeOutput(Meeting))
+
+        with pytest.raises(pydantic_ai.exceptions.UserError, match="not supported"):
+            driver.call(agent.run, "When?")
+
+        assert [] == seat.watch.calls
+
     def test_thinking_is_a_part(self, sit: Callable[..., DeepSeekSeat], driver: Any) -> None:
         """The reasoning is a part of the message."""
         result = driver.call(sit().agent().run, "Count.")
@@ -145,20 +169,78 @@ class TestOpenAIProvider(ToolBattery):
 
     seat_type = OpenAISeat
 
-    def test_native_output_is_refused(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
-        """`NativeOutput` asks for a JSON schema, which the server refuses."""
+    @pytest.mark.parametrize("body", [{}, NO_THINKING])
+    def test_native_output(self, body: dict[str, Any], sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """`NativeOutput` asks for a JSON schema, and works: the client asks in DeepSeek's words."""
+        seat = sit()
+        agent = DeepSeekSeat.agent(seat, output_type=pydantic_ai.NativeOutput(Meeting))
+
+        assert MEETING == driver.call(agent.run, "When?", model_settings={"extra_body": body}).output
+        assert [SCHEMA] == seat.repairs
+
+    def test_streamed_native_output(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """It works streamed, too."""
         agent = DeepSeekSeat.agent(sit(), output_type=pydantic_ai.NativeOutput(Meeting))
 
-        with pytest.raises(pydantic_ai.exceptions.ModelHTTPError) as caught:
+        async def run() -> Any:
+            async with agent.run_stream("When?") as stream:
+                return await stream.get_output()
+
+        assert MEETING == driver.call(run)
+
+    def test_native_output_with_tools(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """Tools beside it are sent as not strict, and the model may think."""
+        seat = sit()
+        agent = DeepSeekSeat.agent(seat, weather, output_type=pydantic_ai.NativeOutput(Meeting))
+
+        assert MEETING == driver.call(agent.run, "When?").output
+        assert [SCHEMA, "strict_with_format"] * 2 == seat.repairs
+        assert "I look it up." == seat.server.requests[1].body["messages"][2]["reasoning_content"]
+
+    def test_native_output_that_stays_wrong(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """The client asks once more; what does not fit then is an error, and pydantic-ai does not ask again."""
+        seat = sit(replies=[WRONG, WRONG, RIGHT])
+        agent = DeepSeekSeat.agent(seat, output_type=pydantic_ai.NativeOutput(Meeting), retries=3)
+
+        with pytest.raises(pydantic_ai.exceptions.ModelAPIError) as caught:
             driver.call(agent.run, "When?")
 
-        assert isinstance(caught.value.__cause__, ResponseFormatError)
+        assert isinstance(caught.value.__cause__, OutputInvalidError)
+        assert (1, 2) == (len(seat.watch.calls), len(seat.server.requests))
 
-    def test_thinking_forbids_tool_output(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
-        """An output type by itself forces a tool, which the server refuses while the model thinks."""
+    def test_loose_native_output_is_asked_for_again(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """With *strict* False pydantic-ai gets what does not fit, and asks again by itself."""
+        seat = sit(replies=[WRONG, WRONG, RIGHT])
+        agent = DeepSeekSeat.agent(seat, output_type=pydantic_ai.NativeOutput(Meeting, strict=False))
+
+        assert MEETING == driver.call(agent.run, "When?").output
+        assert (2, 3) == (len(seat.watch.calls), len(seat.server.requests))
+
+    def test_tool_output_switches_thinking_off(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """An output type by itself forces a tool: the model does not think then."""
+        seat = sit()
+
+        assert MEETING == driver.call(DeepSeekSeat.agent(seat, output_type=Meeting).run, "When?").output
+        assert [FORCED] == seat.repairs
+
+    def test_chosen_thinking_forbids_tool_output(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """Where thinking is asked for, it is not switched off: the call is refused, here."""
         agent = DeepSeekSeat.agent(sit(), output_type=Meeting)
 
         with pytest.raises(pydantic_ai.exceptions.ModelHTTPError) as caught:
-            driver.call(agent.run, "When?")
+            driver.call(agent.run, "When?", model_settings={"extra_body": THINKING})
 
         assert isinstance(caught.value.__cause__, ToolChoiceInThinkingError)
+
+    def test_tools_of_which_some_are_strict(self, sit: Callable[..., OpenAISeat], driver: Any) -> None:
+        """pydantic-ai calls those strict that can be; DeepSeek wants all or none, so none is."""
+        seat = sit()
+
+        assert "There is rain in 杭州." == driver.call(seat.agent(weather, forecast).run, "What is the weather?").output
+        assert ["strict_tools"] * 2 == seat.repairs
+        assert seat.server.requests[0].body["tools"] == seat.server.requests[1].body["tools"]
+
+
+def forecast(city: str, days: int = 3) -> str:
+    """Tell how the weather will be; the default keeps it from being strict."""
+    return f"rain in {city} for {days} days"

@@ -93,7 +93,7 @@ def extras(client: Client) -> None:
         extra_body={"thinking": {"type": "disabled"}, "user_id": "u"},
         extra_headers={"X-Session-ID": "s"},
     )
-    balance: object = client.get("/user/balance", cast_to=object)
+    balance: object = client.balance()
     assert balance is not None
     with deepseek_sdk.options(session_id="s", plain="direct"):
         client.models.list()

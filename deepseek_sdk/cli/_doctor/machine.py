@@ -37,7 +37,7 @@ _SHOWN = ("openai", "httpx2")
 # `all` is the sum of others; `dev` is for those who work on this library; of `local` the line of the engine tells.
 _WITHOUT_LINE = ("all", "dev", "local")
 # What these install serves features that this release does not have yet.
-_PLANNED = ("cache", "otel")
+_PLANNED = ("cache",)
 _NVIDIA_SMI_S = 3.0
 
 
