@@ -100,9 +100,9 @@ class Client(Shared, Quiet, openai.OpenAI):  # type: ignore[misc]  # copy() take
 
         Args:
             since: From when on: a datetime, a date, "7d" or "24h" ago, or seconds since 1970; None: from the first on.
-            until: Before when, likewise; None: up to now.
-            by: What to tell calls apart by: "model", "user", "session", "tenant", "tag:KEY", "day", "tier" or "route";
-                None: nothing.
+            until: Up to when, likewise; a date is a whole day; None: up to now.
+            by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier" or
+                "route"; None: nothing.
             only: Count these calls alone, such as {"user": "42"}.
             tz: Whose days; None: those of Beijing.
 
@@ -200,9 +200,9 @@ class AsyncClient(Shared, AsyncQuiet, openai.AsyncOpenAI):  # type: ignore[misc]
 
         Args:
             since: From when on: a datetime, a date, "7d" or "24h" ago, or seconds since 1970; None: from the first on.
-            until: Before when, likewise; None: up to now.
-            by: What to tell calls apart by: "model", "user", "session", "tenant", "tag:KEY", "day", "tier" or "route";
-                None: nothing.
+            until: Up to when, likewise; a date is a whole day; None: up to now.
+            by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier" or
+                "route"; None: nothing.
             only: Count these calls alone, such as {"user": "42"}.
             tz: Whose days; None: those of Beijing.
 

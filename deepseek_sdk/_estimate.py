@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from deepseek_sdk._usage import Usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping
 
     from deepseek_sdk.errors import Partial
 
@@ -42,7 +42,10 @@ def estimate_prompt(body: Mapping[str, Any]) -> int:
     Returns:
         Tokens of its texts.
     """
-    return int(_weight(text for name in ("messages", "prompt", "tools") for text in _texts(body.get(name))))
+    texts: list[str] = []
+    for name in ("messages", "prompt", "tools"):
+        _collect(body.get(name), texts)
+    return int(_weight(texts))
 
 
 def estimate_usage(body: Mapping[str, Any], partial: Partial) -> Usage:
@@ -84,14 +87,21 @@ def _weight(texts: Iterable[str]) -> float:
     return ascii_ * _PER_ASCII + others * _PER_OTHER
 
 
-def _texts(value: Any) -> Iterator[str]:
+def _texts(value: Any) -> list[str]:
+    found: list[str] = []
+    _collect(value, found)
+    return found
+
+
+def _collect(value: Any, found: list[str]) -> None:
+    # A list to fill: generators within generators take several times as long, and every call is estimated.
     if isinstance(value, str):
-        yield value
+        found.append(value)
     elif isinstance(value, dict):
         for name, item in value.items():
             # An image is not counted by the letters of its base64.
             if name != "image_url":
-                yield from _texts(item)
-    elif isinstance(value, list | tuple):
+                _collect(item, found)
+    elif isinstance(value, (list, tuple)):
         for item in value:
-            yield from _texts(item)
+            _collect(item, found)

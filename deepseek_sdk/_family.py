@@ -10,7 +10,7 @@ import openai
 
 from deepseek_sdk._background import Background
 from deepseek_sdk._call import Call, CallOptions, current_options
-from deepseek_sdk._clock import Unset
+from deepseek_sdk._clock import UNSET, Unset
 from deepseek_sdk._headers import options_in
 from deepseek_sdk._io import IO, AsyncIO, SyncIO
 from deepseek_sdk._mode import thinking_mode
@@ -138,17 +138,17 @@ class Family:
     ) -> Record:
         # What openai, and the service, call the user of a call is the user where nobody else is named.
         named, books = body.get("user_id") or body.get("user"), self.policies.books
-        user = (named if isinstance(named, str) else None) if isinstance(chosen.user, Unset) else chosen.user
+        user = (named if isinstance(named, str) else None) if chosen.user is UNSET else chosen.user
         return Record(
             started=time.monotonic(),
             path=path,
             asked=asked if isinstance(asked, str) else "",
             is_stream=is_stream,
-            session_id=None if isinstance(chosen.session_id, Unset) else chosen.session_id,
+            session_id=None if chosen.session_id is UNSET else chosen.session_id,
             user=user,
-            tenant=None if isinstance(chosen.tenant, Unset) else chosen.tenant,
-            tags={} if isinstance(chosen.tags, Unset) else chosen.tags,
-            template=None if isinstance(chosen.template, Unset) else chosen.template,
+            tenant=None if chosen.tenant is UNSET else chosen.tenant,
+            tags={} if chosen.tags is UNSET else chosen.tags,
+            template=None if chosen.template is UNSET else chosen.template,
             mode=thinking_mode(body),
             counted=books.known_tokens(body),
             price=books.price,

@@ -148,7 +148,7 @@ class Shared:
             token_budget: How prompts that are too long are fitted, or None: not at all.
             spend_budget: What calls may cost, one budget or several, or the `budgets` of another client.
             routing: How a route is chosen for the model "auto".
-            prices: A file of prices, or a PriceBook, in place of the built-in one.
+            prices: A file of prices, which are laid over the built-in ones, or a PriceBook in their place.
             telemetry: What spans and metrics tell, or False: there are none.
             ledger: A file that every call is written to, True for the usual one, or None: none is.
             offline: The client has no endpoint of its own and opens no socket: its routes, or its backend, answer in

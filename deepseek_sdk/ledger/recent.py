@@ -49,6 +49,9 @@ class RecentCalls:
         self._wall = wall
         self._rings = PerProcess(lambda: _Ring(limit))
 
+    def __repr__(self) -> str:
+        return f"RecentCalls({self._limit})"
+
     def __call__(self, record: Record) -> None:
         """
         Take note of a call that is over; from any thread, the garbage collector's too.

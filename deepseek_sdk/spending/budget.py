@@ -52,7 +52,7 @@ class SpendBudget:
         per: Whose calls are counted together: those of a "user", a "session", a "tenant" or a "tag:NAME"; None: all. A
             call that does not say whose it is, is not counted.
         period: After a "day" or a "month" it begins anew; None: never.
-        soft: The share of the limit from which on *on_soft* is done, or None.
+        soft: The share of the limit from which on *on_soft* is done, what is reserved counted in, or None.
         on_soft: "warn" logs once for each user and period, "lighter" also lets a lighter model answer.
         reserve: "expected" or "worst".
         require_key: A call that does not say whose it is, is refused.

@@ -26,7 +26,9 @@ __all__ = ["Store"]
 _log = logging.getLogger("deepseek_sdk")
 
 _VERSION = 1
-_BUSY_S = 2.0
+# How long to wait for others, and how often to look whether they are done: SQLite looks every tenth of a second, and
+# where others write one after another it may find the file locked each time.
+_BUSY_S, _LOOK_S = 5.0, 0.002
 # Others must hear of a process that holds something, before they take it for dead.
 _BEAT_S = 5.0
 # Periods that are over are kept for two months and a bit; a process that holds nothing, for a day.
@@ -186,7 +188,7 @@ class Store:
     @contextlib.contextmanager
     def _transaction(self, now: float) -> Iterator[sqlite3.Connection]:
         database = self._open(now)
-        database.execute("BEGIN IMMEDIATE")
+        _begin(database)
         try:
             self._beat(database, now)
             yield database
@@ -362,26 +364,42 @@ def _prepare(database: sqlite3.Connection, now: float) -> None:
         message = f"the file was made by a later version (schema {version}, this one knows {_VERSION})"
         raise sqlite3.NotSupportedError(message)
     if version < _VERSION:
-        database.executescript(f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {_VERSION}; COMMIT;")
+        _begin(database)
+        for statement in (*_SCHEMA.split(";"), f"PRAGMA user_version = {_VERSION}"):
+            database.execute(statement)
+        database.commit()
     _tidy(database, now)
 
 
 def _use_wal(database: sqlite3.Connection) -> None:
     # Where several processes switch at once, SQLite does not wait by itself.
+    _insist(database, "PRAGMA journal_mode = WAL")
+
+
+def _begin(database: sqlite3.Connection) -> None:
+    """Begin to write; a file that others write to is not one that cannot be used."""
+    database.execute("PRAGMA busy_timeout = 0")
+    try:
+        _insist(database, "BEGIN IMMEDIATE")
+    finally:
+        database.execute(f"PRAGMA busy_timeout = {int(_BUSY_S * 1000)}")
+
+
+def _insist(database: sqlite3.Connection, statement: str) -> None:
     until = time.monotonic() + _BUSY_S
     while True:
         try:
-            database.execute("PRAGMA journal_mode = WAL")
+            database.execute(statement)
         except sqlite3.OperationalError as error:
             if getattr(error, "sqlite_errorcode", 0) & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > until:
                 raise
-            time.sleep(0.005)
+            time.sleep(_LOOK_S)
         else:
             return
 
 
 def _tidy(database: sqlite3.Connection, now: float) -> None:
-    database.execute("BEGIN IMMEDIATE")
+    _begin(database)
     database.execute("DELETE FROM pots WHERE until < ?", (now - _KEPT_S,))
     database.execute("DELETE FROM leases WHERE pot NOT IN (SELECT id FROM pots)")
     database.execute(

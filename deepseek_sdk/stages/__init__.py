@@ -9,7 +9,6 @@ from deepseek_sdk._io import IO
 from deepseek_sdk._pipeline import Proceed, Stage
 from deepseek_sdk._reply import Ending, Reply
 from deepseek_sdk._sse import Event
-from deepseek_sdk.resilience.retrying.decision import most_retries
 from deepseek_sdk.stages._policies import Policies
 from deepseek_sdk.stages.breaker import CircuitBreaker
 from deepseek_sdk.stages.budget import SpendLimit
@@ -65,7 +64,7 @@ def default_stages(policies: Policies | None = None) -> Sequence[Stage]:
             books.budgets,
             cost_of=books.cost_of,
             expect=books.expect,
-            retries=lambda call: most_retries(policies.retry, call.max_retries, can_move_on=call.can_move_on_to_route),
+            retries=policies.retries,
         ),
         Routes(),
         WindowFit(lambda: books.counter, expected=books.expected),

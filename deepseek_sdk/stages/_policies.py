@@ -12,11 +12,13 @@ from deepseek_sdk.resilience.breaking.breaker import Breakers
 from deepseek_sdk.resilience.breaking.policy import BreakerPolicy
 from deepseek_sdk.resilience.limiting.limiter import Limiters
 from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
+from deepseek_sdk.resilience.retrying.decision import most_retries
 from deepseek_sdk.resilience.retrying.policy import RetryPolicy, policy_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from deepseek_sdk._call import Call
     from deepseek_sdk.telemetry.gauges import Source
 
 
@@ -100,6 +102,18 @@ class Policies:
         if self.books.telemetry is None:
             return None
         return self.books.telemetry.listening.sources.show(self.breakers, self.limiters, self.books.budgets)
+
+    def retries(self, call: Call) -> float:
+        """
+        Say how often a call may be asked again of one route.
+
+        Args:
+            call: It.
+
+        Returns:
+            The number; infinite where nothing but success or time ends it.
+        """
+        return most_retries(self.retry, call.max_retries, can_move_on=call.can_move_on_to_route)
 
 
 def _registry(name: str, given: Any, policy: Any, registry: Any) -> Any:

@@ -49,7 +49,7 @@ class Dialect:
         """Answer a call as its server wants to be asked."""
         if call.options.lint == "off" or (dialect := self._dialect_of(call.upstream, call.model)) == "openai":
             return await proceed(call)
-        if dialect == "deepseek" and (by_tool := _by_tool(call)) is not None:
+        if dialect == "deepseek" and "response_format" in call.body and (by_tool := _by_tool(call)) is not None:
             from deepseek_sdk.structured.strict_tool import raised_from_tool  # noqa: PLC0415  few calls need it
 
             reply = await proceed(self._fitted(by_tool, dialect))

@@ -11,8 +11,6 @@ from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event
 from deepseek_sdk._wire import stub_response
 from deepseek_sdk.errors import OutputInvalidError, ReasoningBudgetExhausted, TotalTimeout, classify
-from deepseek_sdk.structured.schemas import Validators, import_jsonschema, is_imported
-from deepseek_sdk.structured.wish import wish_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,6 +19,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._pipeline import Proceed
     from deepseek_sdk._wire import Upstream
     from deepseek_sdk.structured.judging import Finding
+    from deepseek_sdk.structured.schemas import Validators
     from deepseek_sdk.structured.wish import Wish
 
 __all__ = ["StructuredOutput"]
@@ -36,23 +35,25 @@ class StructuredOutput:
     """
 
     def __init__(self) -> None:
-        self._validators = Validators()
+        # With a client, not with the library; and not with its first call, which may be one of an event loop.
+        from deepseek_sdk.structured.schemas import Validators  # noqa: PLC0415  see above
+        from deepseek_sdk.structured.wish import wish_of  # noqa: PLC0415  likewise
+
+        self._validators, self._wish_of = Validators(), wish_of
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call in as many tries as it takes and may have."""
-        wish = _wish(call)
+        wants = not call.is_stream and ("response_format" in call.body or "tools" in call.body)
+        wish = self._wish_of(call.body, _parser(call)) if wants and _is_judged(call) else None
         if wish is None:
             return await proceed(call)
         return await _Tries(wish, call, proceed, self._validators).begin()
 
 
-def _wish(call: Call) -> Wish | None:
+def _is_judged(call: Call) -> bool:
     body = call.body
-    if call.is_stream or not (body.get("response_format") or body.get("tools")):
-        return None
-    if call.path != "/chat/completions" or call.options.lint == "off":
-        return None
-    return wish_of(body, _parser(call))
+    is_chat = call.path == "/chat/completions" and call.options.lint != "off"
+    return is_chat and bool(body.get("response_format") or body.get("tools"))
 
 
 def _parser(call: Call) -> Callable[[Any], Any] | None:
@@ -83,6 +84,8 @@ class _Tries:
         if self._wish.wants_json:
             # An empty answer is asked for again in other words, which helps more than asking the same again.
             call = call.replace(options=replace(call.options, on_empty="accept"))
+        from deepseek_sdk.structured.schemas import import_jsonschema, is_imported  # noqa: PLC0415  loaded by now
+
         reply = await self._proceed(call)
         if self._wish.needs_schemas and not is_imported():
             # While the answer is on its way.

@@ -25,7 +25,7 @@ with service(REPLIES), Client() as client:
         response_model=Meeting,
         max_retries=2,
         messages=[{"role": "user", "content": "Let us talk about the release at 3 pm."}],
-        extra_body={"thinking": {"type": "disabled"}},  # a forced tool needs thinking off
+        extra_body={"thinking": {"type": "disabled"}},  # a forced tool allows none
     )
     print(repr(meeting))
     print(report(completion).usage)

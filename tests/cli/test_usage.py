@@ -170,7 +170,7 @@ def test_usual_place(tmp_path: Path) -> None:
         (("--since", "noon"), "no instant"),
         (("--only", "user"), "NAME=VALUE"),
         (("--tz", "Mars/Crater"), "no time zone"),
-        (("export",), "--format"),
+        (("export", "--format", "xml"), "--format"),
         (("--by", "user", "export", "--format", "csv"), "not for export"),
         (("exprot",), "Did you mean 'export'?"),
     ],
@@ -195,10 +195,12 @@ def test_file_that_is_no_ledger(usage: Callable[..., Result], file: Path) -> Non
 def test_export(usage: Callable[..., Result], tmp_path: Path) -> None:
     """Calls go to stdout or to a file, as CSV or JSON lines."""
     lines = usage("export", "--format", "jsonl").stdout.splitlines()
-    table = tmp_path / "calls.csv"
+    named, table = tmp_path / "calls.jsonl", tmp_path / "calls.csv"
+    usage("export", str(named))
     done = usage("--since", "2026-11-30", "export", "--format", "csv", "--bom", str(table))
 
     assert ["小明", "小明", "=1+1"] == [json.loads(line)["user"] for line in lines]
+    assert lines == named.read_text("utf-8").splitlines()
     assert (0, "", "2 rows\n") == (done.exit_code, done.stdout, done.stderr)
     assert table.read_bytes().startswith(b"\xef\xbb\xbfrequest_id,")
     assert ["小明", "小明"] == [row["user"] for row in csv.DictReader(table.read_text("utf-8-sig").splitlines())]
@@ -206,7 +208,7 @@ def test_export(usage: Callable[..., Result], tmp_path: Path) -> None:
 
 def test_export_of_attempts(usage: Callable[..., Result]) -> None:
     """Attempts can be written one by one."""
-    done = usage("export", "--format", "csv", "--attempts", "--tz", "UTC")
+    done = usage("export", "--attempts", "--tz", "UTC")
     found = list(csv.DictReader(done.stdout.splitlines()))
 
     assert ["deepseek-flash", "deepseek-flash", "qwen"] == [row["model"] for row in found]

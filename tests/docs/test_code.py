@@ -52,6 +52,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "engine": lambda: ScriptedBackend(said("Hi")),
     "finish": lambda: finish,
     "io": VirtualIO,
+    "mask_names": lambda: lambda text: text,
     "limiter": lambda: Limiter(ACCOUNT, LimiterPolicy()),
     "other_client": Client,
     "rules": RuleEngine,

@@ -200,12 +200,12 @@ class Battery:
         self, name: str, sit: Callable[..., Seat], bare: Callable[..., Seat], call: Callable[..., Any]
     ) -> None:
         """What a framework writes is sent byte for byte, so that a cached prefix stays one."""
-        seats = sit(), bare()
-        for seat in seats:
+        theirs, ours = bare(), sit()
+        for seat in (theirs, ours):
             call(seat, name, "The release is discussed at 3 pm.")
 
-        assert seats[0].sent == seats[1].sent
-        assert [] == seats[0].repairs
+        assert theirs.sent == ours.sent
+        assert [] == ours.repairs
 
     def test_cut_stream_is_an_error(self, sit: Callable[..., Seat], call: Callable[..., Any]) -> None:
         """A stream that is cut is an error and no short answer; it is not sent again, and the report tells."""
@@ -290,12 +290,12 @@ class ToolBattery(Battery):
         self, sit: Callable[..., Seat], bare: Callable[..., Seat], call: Callable[..., Any]
     ) -> None:
         """Tools, calls and results are sent byte for byte, too."""
-        seats = sit(), bare()
-        for seat in seats:
+        theirs, ours = bare(), sit()
+        for seat in (theirs, ours):
             call(seat, "use_tool", "What is the weather in Hangzhou?")
 
-        assert seats[0].sent == seats[1].sent
-        assert [] == seats[0].repairs
+        assert theirs.sent == ours.sent
+        assert [] == ours.repairs
 
     def test_bare_client_hides_the_cut(self, bare: Callable[..., Seat], call: Callable[..., Any]) -> None:
         """On bare openai clients the same cut passes for the end: the framework gives a short answer and no error."""

@@ -135,7 +135,7 @@ class TestInstructor(Battery):
         assert [SCHEMA] * 2 == seat.repairs
 
     def test_json_schema_that_stays_wrong(self, sit: Callable[..., InstructorSeat]) -> None:
-        """The client asks once more by itself; what does not fit then is an error, and instructor does not ask again."""
+        """The client asks once more; what does not fit then is an error, and instructor does not ask again."""
         seat = sit(replies=[WRONG, WRONG, RIGHT])
         patched = instructor.from_openai(seat.client, mode=instructor.Mode.JSON_SCHEMA)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["clock", "iso", "no_price", "plain", "read_instant", "tariff_in_words", "tier_in_words"]
 
 _BEIJING = timezone(timedelta(hours=8))
+_FIRST, _LAST = (datetime(*day, tzinfo=UTC).timestamp() for day in ((1, 1, 1), (9999, 12, 31)))
 
 
 def read_instant(_: click.Context, parameter: click.Parameter, value: str | None) -> float | None:
@@ -66,12 +67,17 @@ def plain(amount: Decimal) -> str:
 
 def iso(at: float) -> str | None:
     """Write an instant by the Beijing clock; None for always."""
-    return None if math.isinf(at) else datetime.fromtimestamp(at, UTC).astimezone(_BEIJING).isoformat()
+    return None if math.isinf(at) else _in_beijing(at).isoformat()
 
 
 def clock(at: float) -> str:
     """Write an instant for people."""
-    return f"{datetime.fromtimestamp(at, UTC).astimezone(_BEIJING):%Y-%m-%d %H:%M} UTC+8"
+    return f"{_in_beijing(at):%Y-%m-%d %H:%M} UTC+8"
+
+
+def _in_beijing(at: float) -> datetime:
+    # A file of prices, or whoever asks, may name a day before the first or after the last that there is in UTC.
+    return datetime.fromtimestamp(min(max(at, _FIRST), _LAST), UTC).astimezone(_BEIJING)
 
 
 def no_price(book: PriceBook, model: str, at: float, say: Say) -> str:

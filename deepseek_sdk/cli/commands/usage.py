@@ -123,9 +123,13 @@ def command(
     tell(report, say)
 
 
+def _form_of(file: str) -> str:
+    return "jsonl" if file.endswith((".jsonl", ".ndjson")) else "csv"
+
+
 @command.command("export", short_help="Write calls, one by one, as CSV or JSON lines.")
 @click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
-@click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), required=True, help="The format.")
+@click.option("--format", "form", type=click.Choice(["csv", "jsonl"]), help="The format; default: by the name of FILE.")
 @click.option("--attempts", is_flag=True, help="A row for each attempt, in place of one for each call.")
 @click.option("--bom", is_flag=True, help="Begin with a mark by which Excel knows UTF-8.")
 @since_option
@@ -137,7 +141,7 @@ def export_calls(
     ctx: click.Context,
     *,
     file: str,
-    form: str,
+    form: str | None,
     attempts: bool,
     bom: bool,
     since: str | None,
@@ -159,7 +163,7 @@ def export_calls(
     with written(file) as target:
         if bom:
             target.write("\ufeff")
-        count = export(path, question, target, form=cast("Format", form), attempts=attempts)
+        count = export(path, question, target, form=cast("Format", form or _form_of(file)), attempts=attempts)
     text = say(en="{:,} rows", zh="共 {:,} 行")
     console_of(sys.stderr).print(text.format(count), style="dim", markup=False)
 

@@ -53,12 +53,10 @@ class LengthObserver:
     def __call__(self, record: FinishedCall) -> None:
         """Take the record of a call that is over; may run in the garbage collector."""
         for attempt in record.attempts:
-            if attempt.outcome == "complete" and attempt.account is not None and not attempt.is_estimated:
-                self._note(attempt, LengthKey(attempt.account.model, record.mode, record.template))
-
-    def _note(self, attempt: Attempt, key: LengthKey) -> None:
-        if attempt.usage is None:
-            return
-        seconds = None if attempt.ended is None else attempt.ended - attempt.started
-        first = None if attempt.first_token is None else attempt.first_token - attempt.started
-        self._tracker.note(key, attempt.usage, attempt.finish_reason, seconds=seconds, first_token=first)
+            usage, account, started = attempt.usage, attempt.account, attempt.started
+            if usage is None or account is None or attempt.is_estimated or attempt.outcome != "complete":
+                continue
+            seconds = None if attempt.ended is None else attempt.ended - started
+            first = None if attempt.first_token is None else attempt.first_token - started
+            key = LengthKey(account.model, record.mode, record.template)
+            self._tracker.note(key, usage, attempt.finish_reason, seconds=seconds, first_token=first)
