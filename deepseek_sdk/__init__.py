@@ -16,7 +16,7 @@ from deepseek_sdk._usage import Usage
 from deepseek_sdk._version import __version__
 from deepseek_sdk.errors import DeepSeekError
 from deepseek_sdk.resilience import BreakerPolicy, Breakers, LimiterPolicy, Limiters, RetryBudget, RetryPolicy
-from deepseek_sdk.routing import Route, RoutingDecision, RoutingPolicy
+from deepseek_sdk.routing.route import Route
 
 if TYPE_CHECKING:
     from deepseek_sdk._balance import Balance, BalanceAmount
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.backends.rules import Rule, RuleEngine
     from deepseek_sdk.ledger import Ledger, UsageReport
     from deepseek_sdk.pricing import Cost, PriceBook
+    from deepseek_sdk.routing.auto import RoutingDecision, RoutingPolicy
     from deepseek_sdk.spending import Budgets, BudgetState, SpendBudget
     from deepseek_sdk.telemetry import Telemetry
     from deepseek_sdk.tokens import TokenCount
@@ -83,6 +84,8 @@ _LATER = {
     "PriceBook": "pricing",
     "RouteCheck": "_check",
     "RouteHealth": "_health",
+    "RoutingDecision": "routing.auto",
+    "RoutingPolicy": "routing.auto",
     "Rule": "backends.rules",
     "RuleEngine": "backends.rules",
     "SpendBudget": "spending",

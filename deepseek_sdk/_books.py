@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk._clock import Unset
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.routing.auto import RoutingPolicy
 from deepseek_sdk.routing.router import Router
 
 if TYPE_CHECKING:
@@ -22,6 +21,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.ledger import Ledger, RecentCalls, UsageReport
     from deepseek_sdk.ledger.period import Instant
     from deepseek_sdk.pricing import Cost, PriceBook
+    from deepseek_sdk.routing.auto import RoutingPolicy
     from deepseek_sdk.spending import Budgets
     from deepseek_sdk.telemetry import Telemetry
     from deepseek_sdk.tokens import Counter, Drift
@@ -88,6 +88,8 @@ class Books:
         return make_ledger(self._said("ledger")) or RecentCalls()
 
     def _routing(self) -> RoutingPolicy | None:
+        from deepseek_sdk.routing.auto import RoutingPolicy  # noqa: PLC0415  likewise
+
         routing = self._given.get("routing")
         if not isinstance(routing, RoutingPolicy | None):
             raise ConfigurationError(f"routing must be a RoutingPolicy, not {routing!r}")

@@ -101,7 +101,7 @@ class Client(Shared, Quiet, openai.OpenAI):  # type: ignore[misc]  # copy() take
         Args:
             since: From when on: a datetime, a date, "7d" or "24h" ago, or seconds since 1970; None: from the first on.
             until: Up to when, likewise; a date is a whole day; None: up to now.
-            by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier" or
+            by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier",
                 "route"; None: nothing.
             only: Count these calls alone, such as {"user": "42"}.
             tz: Whose days; None: those of Beijing.
@@ -201,7 +201,7 @@ class AsyncClient(Shared, AsyncQuiet, openai.AsyncOpenAI):  # type: ignore[misc]
         Args:
             since: From when on: a datetime, a date, "7d" or "24h" ago, or seconds since 1970; None: from the first on.
             until: Up to when, likewise; a date is a whole day; None: up to now.
-            by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier" or
+            by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier",
                 "route"; None: nothing.
             only: Count these calls alone, such as {"user": "42"}.
             tz: Whose days; None: those of Beijing.

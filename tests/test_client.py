@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import gc
 import pickle
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +15,9 @@ import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionChunk, ParsedChatCompletion
 
 import deepseek_sdk
-from deepseek_sdk import DeepSeekError, errors, options, report
+from deepseek_sdk import Client, DeepSeekError, errors, options, report
+from deepseek_sdk._call import Call
+from deepseek_sdk._record import Record
 from deepseek_sdk.testing import Emulator, EstimatedVocabulary, Reply
 from tests.raw_server import (
     RawServer,
@@ -525,6 +529,23 @@ def test_errors_are_both(driver: Driver, server: Emulator) -> None:
         driver.create(driver.client(base_url=server.url), model="deepseek-v0")
 
     assert isinstance(caught.value, openai.BadRequestError)
+
+
+@pytest.mark.parametrize("status", [400, 500])
+def test_a_refused_call_is_gone_with_its_error(status: int) -> None:
+    """Nothing keeps a call that was refused once its error is forgotten: no garbage collection is needed."""
+    with RawServer(refusal(status, "no")) as server:
+        client = Client(base_url=server.url, api_key="k", max_retries=0)
+        gc.collect()
+        gc.disable()
+        try:
+            with contextlib.suppress(openai.APIStatusError):
+                client.chat.completions.create(model="deepseek-flash", messages=[{"role": "user", "content": "Hi"}])
+            left = [found for found in gc.get_objects() if isinstance(found, Record | Call)]
+        finally:
+            gc.enable()
+
+    assert [] == left
 
 
 def test_other_surfaces_are_passed_on(driver: Driver) -> None:

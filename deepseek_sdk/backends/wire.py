@@ -204,8 +204,12 @@ async def answer(call: Call) -> Reply:
             return await answer(call)
         explained = _explain(call, endpoint, clock, error)
         call.record.settle(attempt, None, call.io.now(), explained, call.body)
-        # openai's own error is left out: it says the same, and may hold the key that the server repeats.
-        raise explained from error.__cause__
+        try:
+            # openai's own error is left out: it says the same, and may hold the key that the server repeats.
+            raise explained from error.__cause__
+        finally:
+            # Its traceback holds this frame: the two would keep each other, and the call.
+            del explained
     except BaseException as error:
         call.record.settle(attempt, None, call.io.now(), error)
         raise

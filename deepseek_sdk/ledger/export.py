@@ -28,7 +28,8 @@ Format: TypeAlias = Literal["csv", "jsonl"]
 
 # Read at once: those who write do not wait for those who read, but the journal grows meanwhile.
 _PAGE = 1000
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+# The full-width ones are as good as the others where Chinese is written.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 _MONEY = frozenset({"cny", "cny_low", "cny_high", "usd", "usd_low", "usd_high"})
 _TIMES = frozenset({"at", "ended"})
 _CALL_COLUMNS = CallRow._fields

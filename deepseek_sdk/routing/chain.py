@@ -9,12 +9,11 @@ from itertools import chain, count
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.errors import ConfigurationError
-from deepseek_sdk.routing.auto import Question, RoutingPolicy, decide
 from deepseek_sdk.routing.models import AUTO, context_window
 from deepseek_sdk.routing.route import Route, as_route
 
 if TYPE_CHECKING:
-    from deepseek_sdk.routing.auto import PriceOf, RoutingDecision, SecondsOf
+    from deepseek_sdk.routing.auto import PriceOf, Question, RoutingDecision, RoutingPolicy, SecondsOf
     from deepseek_sdk.routing.route import Priority
 
 __all__ = ["Chain", "NamedRoute"]
@@ -101,6 +100,8 @@ class Chain:
             Whether the client's own endpoint is asked first, and the routes that follow.
         """
         if model == AUTO:
+            from deepseek_sdk.routing.auto import Question, RoutingPolicy  # noqa: PLC0415  few programs need it
+
             return self.choose(RoutingPolicy(), Question(tokens, mode=mode), has_own=has_own)[:2]
         place = self.start(model)
         return (has_own, self.routes) if place is None else (False, self.routes[place:])
@@ -127,6 +128,8 @@ class Chain:
         Returns:
             Whether the client's own endpoint is asked first, the routes that follow, and why.
         """
+        from deepseek_sdk.routing.auto import decide  # noqa: PLC0415  few programs need it
+
         decision, order = decide(policy, self.routes, question, price_of=price_of, seconds_of=seconds_of)
         # A last resort alone leaves nobody but the own endpoint to choose.
         is_own_first = has_own and all(named.route.is_last_resort for named in self.routes)

@@ -6,13 +6,12 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deepseek_sdk._estimate import estimate_prompt, estimate_tokens
-from deepseek_sdk.routing.auto import Question, RoutingPolicy
 from deepseek_sdk.routing.memory import RouteMemory
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from deepseek_sdk.routing.auto import PriceOf, RoutingDecision
+    from deepseek_sdk.routing.auto import PriceOf, RoutingDecision, RoutingPolicy
     from deepseek_sdk.routing.chain import Chain, NamedRoute
     from deepseek_sdk.routing.route import Priority
 
@@ -51,6 +50,8 @@ class Router:
     def __init__(
         self, policy: RoutingPolicy | None = None, *, price_of: PriceOf | None = None, memory: RouteMemory | None = None
     ) -> None:
+        from deepseek_sdk.routing.auto import RoutingPolicy  # noqa: PLC0415  with a client, not with the library
+
         self.policy = RoutingPolicy() if policy is None else policy
         self.memory = RouteMemory() if memory is None else memory
         self._price_of = price_of
@@ -77,6 +78,8 @@ class Router:
         Returns:
             Who, and why.
         """
+        from deepseek_sdk.routing.auto import Question  # noqa: PLC0415  loaded by now
+
         tokens = estimate_prompt(body)
         question = Question(
             tokens=tokens,

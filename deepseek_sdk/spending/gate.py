@@ -193,7 +193,14 @@ def _softened(call: Call, ticket: Ticket) -> Call:
             purse.has_warned = True
             whose, unit = purse.budget.label(purse.key.scope), purse.budget.unit
             used = told(purse.used, unit)
-            _log.warning("budget %r of %s: %s of %s %s used and reserved", purse.budget.name, whose, used, purse.budget.limit, unit)
+            _log.warning(
+                "budget %r of %s: %s of %s %s used and reserved",
+                purse.budget.name,
+                whose,
+                used,
+                purse.budget.limit,
+                unit,
+            )
     is_lighter = any(purse.budget.on_soft == "lighter" for purse in soft)
     return _lightened(call, soft[0].budget) if is_lighter else call
 

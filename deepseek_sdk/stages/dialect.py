@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
 from dataclasses import replace
 from typing import TYPE_CHECKING
+
+import openai
 
 from deepseek_sdk._rejections import rejected_here
 from deepseek_sdk.backends.deepseek import is_deepseek
@@ -50,13 +53,22 @@ class Dialect:
         if call.options.lint == "off" or (dialect := self._dialect_of(call.upstream, call.model)) == "openai":
             return await proceed(call)
         if dialect == "deepseek" and "response_format" in call.body and (by_tool := _by_tool(call)) is not None:
-            from deepseek_sdk.structured.strict_tool import raised_from_tool  # noqa: PLC0415  few calls need it
-
-            reply = await proceed(self._fitted(by_tool, dialect))
-            # The caller asked for content: the arguments of the call are that.
-            reply.check_with(raised_from_tool)
-            return reply
+            with contextlib.suppress(openai.BadRequestError):
+                return await self._answered_by_tool(by_tool, proceed)
+            # What the schema may hold is not all written down: a format that is always taken is left.
+            _note(
+                call,
+                ["response_format: the strict tool was refused; json_object and the schema in words are asked for"],
+            )
         return await proceed(self._fitted(call, dialect))
+
+    async def _answered_by_tool(self, call: Call, proceed: Proceed) -> Reply:
+        from deepseek_sdk.structured.strict_tool import raised_from_tool  # noqa: PLC0415  few calls need it
+
+        reply = await proceed(self._fitted(call, "deepseek"))
+        # The caller asked for content: the arguments of the call are that.
+        reply.check_with(raised_from_tool)
+        return reply
 
     def _fitted(self, call: Call, dialect: DialectName) -> Call:
         is_foreign = call.model in RETIRED and not _is_served_by_deepseek(call)

@@ -11,6 +11,7 @@ from deepseek_sdk._reply import Reply
 from deepseek_sdk._sse import Event
 from deepseek_sdk._wire import stub_response
 from deepseek_sdk.errors import OutputInvalidError, ReasoningBudgetExhausted, TotalTimeout, classify
+from deepseek_sdk.structured.schemas import Validators, import_jsonschema, is_imported
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from deepseek_sdk._pipeline import Proceed
     from deepseek_sdk._wire import Upstream
     from deepseek_sdk.structured.judging import Finding
-    from deepseek_sdk.structured.schemas import Validators
     from deepseek_sdk.structured.wish import Wish
 
 __all__ = ["StructuredOutput"]
@@ -36,8 +36,7 @@ class StructuredOutput:
 
     def __init__(self) -> None:
         # With a client, not with the library; and not with its first call, which may be one of an event loop.
-        from deepseek_sdk.structured.schemas import Validators  # noqa: PLC0415  see above
-        from deepseek_sdk.structured.wish import wish_of  # noqa: PLC0415  likewise
+        from deepseek_sdk.structured.wish import wish_of  # noqa: PLC0415  see above
 
         self._validators, self._wish_of = Validators(), wish_of
 
@@ -84,8 +83,6 @@ class _Tries:
         if self._wish.wants_json:
             # An empty answer is asked for again in other words, which helps more than asking the same again.
             call = call.replace(options=replace(call.options, on_empty="accept"))
-        from deepseek_sdk.structured.schemas import import_jsonschema, is_imported  # noqa: PLC0415  loaded by now
-
         reply = await self._proceed(call)
         if self._wish.needs_schemas and not is_imported():
             # While the answer is on its way.

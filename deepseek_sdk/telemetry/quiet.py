@@ -1,102 +1,30 @@
-"""openai's resources, whose calls other instrumentations leave out where this library tells of them."""
+"""
+openai's resources, whose calls other instrumentations leave out where this library tells of them.
+
+`beta` takes seconds to import, and few need it: each resource is imported when it is first asked for, as in openai.
+"""
 
 from __future__ import annotations
 
-import functools
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from openai import OpenAI
-from openai.resources.beta import AsyncBeta, Beta
-from openai.resources.chat import AsyncChat, Chat
-from openai.resources.chat.completions import AsyncCompletions as AsyncChatCompletions
-from openai.resources.chat.completions import Completions as ChatCompletions
-from openai.resources.completions import AsyncCompletions, Completions
-
-if TYPE_CHECKING:
-    from collections.abc import Awaitable
 
 __all__ = ["resource"]
 
 
-def _quietly(kind: type, name: str, *, is_async: bool) -> Any:
-    """Override a method: the one of openai's class is looked up for each call, since others change it at any time."""
+def _kinds(name: str) -> tuple[type, type]:
+    if name == "beta":
+        from deepseek_sdk.telemetry import quiet_beta  # noqa: PLC0415  it takes seconds
 
-    @functools.wraps(vars(kind)[name])
-    def called(self: Any, *args: Any, **options: Any) -> Any:
-        method = vars(kind)[name].__get__(self, kind)
-        context = _context(self)
-        if context is None:
-            return method(*args, **options)
-        if is_async:
-            return _awaited(method(*args, **options), context)
-        with context:
-            return method(*args, **options)
+        return quiet_beta.QuietBeta, quiet_beta.AsyncQuietBeta
+    if name == "completions":
+        from deepseek_sdk.telemetry import quiet_completions  # noqa: PLC0415  only where it is asked for
 
-    return called
+        return quiet_completions.QuietCompletions, quiet_completions.AsyncQuietCompletions
+    from deepseek_sdk.telemetry import quiet_chat  # noqa: PLC0415  likewise
 
-
-async def _awaited(answer: Awaitable[Any], context: Any) -> Any:
-    with context:
-        return await answer
-
-
-def _context(of: Any) -> Any:
-    listening = of._client._listening  # noqa: SLF001  the resource's own client
-    if listening is None or listening.emitter() is None:
-        return None
-    from deepseek_sdk.telemetry.suppression import Attached, suppressing  # noqa: PLC0415  only where somebody listens
-
-    return Attached(suppressing())
-
-
-class _QuietChatCompletions(ChatCompletions):
-    create = _quietly(ChatCompletions, "create", is_async=False)
-    parse = _quietly(ChatCompletions, "parse", is_async=False)
-
-
-class _AsyncQuietChatCompletions(AsyncChatCompletions):
-    create = _quietly(AsyncChatCompletions, "create", is_async=True)
-    parse = _quietly(AsyncChatCompletions, "parse", is_async=True)
-
-
-class _QuietCompletions(Completions):
-    create = _quietly(Completions, "create", is_async=False)
-
-
-class _AsyncQuietCompletions(AsyncCompletions):
-    create = _quietly(AsyncCompletions, "create", is_async=True)
-
-
-class _QuietChat(Chat):
-    @cached_property
-    def completions(self) -> ChatCompletions:
-        return _QuietChatCompletions(self._client)
-
-
-class _AsyncQuietChat(AsyncChat):
-    @cached_property
-    def completions(self) -> AsyncChatCompletions:
-        return _AsyncQuietChatCompletions(self._client)
-
-
-class _QuietBeta(Beta):
-    @cached_property
-    def chat(self) -> Chat:
-        return _QuietChat(self._client)
-
-
-class _AsyncQuietBeta(AsyncBeta):
-    @cached_property
-    def chat(self) -> AsyncChat:
-        return _AsyncQuietChat(self._client)
-
-
-_RESOURCES = {
-    "beta": (_QuietBeta, _AsyncQuietBeta),
-    "chat": (_QuietChat, _AsyncQuietChat),
-    "completions": (_QuietCompletions, _AsyncQuietCompletions),
-}
+    return quiet_chat.QuietChat, quiet_chat.AsyncQuietChat
 
 
 def resource(name: str, client: Any) -> Any:
@@ -110,5 +38,5 @@ def resource(name: str, client: Any) -> Any:
     Returns:
         A resource of openai's class, or rather of a class made of it.
     """
-    sync, asynchronous = _RESOURCES[name]
+    sync, asynchronous = _kinds(name)
     return (sync if isinstance(client, OpenAI) else asynchronous)(client)

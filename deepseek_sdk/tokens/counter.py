@@ -256,8 +256,13 @@ class Counter:
 
 def _signature(body: Mapping[str, Any]) -> Hashable:
     """Give what tells most requests apart at no cost."""
-    messages = body.get("messages")
-    if not isinstance(messages, list) or not messages or not isinstance(messages[-1], dict):
+    messages, model = body.get("messages"), body.get("model")
+    if (
+        not isinstance(model, str)
+        or not isinstance(messages, list)
+        or not messages
+        or not isinstance(messages[-1], dict)
+    ):
         return None
     content = messages[-1].get("content")
-    return body.get("model"), len(messages), len(content) if isinstance(content, str) else -1
+    return model, len(messages), len(content) if isinstance(content, str) else -1

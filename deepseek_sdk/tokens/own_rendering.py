@@ -46,7 +46,17 @@ class OwnRenderer:
 
     def render(self, prompt: Prompt) -> tuple[Part, ...]:
         """Render a request; see `Renderer`. It refuses nothing."""
-        return tuple(_joined([*_head(prompt), *_conversation(prompt), *_opening(prompt)]))
+        try:
+            parts = [*_head(prompt), *_conversation(prompt), *_opening(prompt)]
+        except (AttributeError, TypeError):
+            # A tool, a call or a format of no shape that the service takes: what is said is there all the same.
+            parts = [_BEGIN, *_texts(prompt), *_opening(prompt)]
+        return tuple(_joined(parts))
+
+
+def _texts(prompt: Prompt) -> Iterator[Part]:
+    for message in prompt.messages:
+        yield from (_ASSISTANT if message.get("role") == "assistant" else _USER, Part(_text_of(message)))
 
 
 def _head(prompt: Prompt) -> Iterator[Part]:

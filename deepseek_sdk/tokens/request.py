@@ -109,7 +109,7 @@ def read_request(body: Mapping[str, Any]) -> Prompt | Completion:
     model = name if isinstance(name, str) else ""
     messages = _messages(body)
     # "tool_choice: none" removes the tools block (94 against 359 tokens through the live service).
-    tools = () if body.get("tool_choice") == "none" else tuple(body.get("tools") or ())
+    tools = () if body.get("tool_choice") == "none" else _list_of(body.get("tools"))
     images = sum(map(_images_in, messages))
     response_format = _response_format(body)
     return Prompt(
@@ -165,13 +165,23 @@ def message_texts(message: Message) -> Iterator[str]:
 
 
 def _messages(body: Mapping[str, Any]) -> tuple[Message, ...]:
-    messages = tuple(message if isinstance(message, dict) else {} for message in body.get("messages") or ())
+    messages = tuple(map(_message, _list_of(body.get("messages"))))
     if "developer" not in [message.get("role") for message in messages]:
         return messages
     # OpenAI's newer name of the system role; this service knows the older one only, so that is what is sent.
     return tuple(
         {**message, "role": "system"} if message.get("role") == "developer" else message for message in messages
     )
+
+
+def _message(given: Any) -> Message:
+    message = given if isinstance(given, dict) else {}
+    # A role of another kind is refused, and must not be in the way until then.
+    return message if isinstance(message.get("role", ""), str) else {**message, "role": ""}
+
+
+def _list_of(value: Any) -> tuple[Any, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else ()
 
 
 def _is_thinking(body: Mapping[str, Any], model: str) -> bool:

@@ -128,6 +128,9 @@ def _edges(prompt: Prompt) -> list[int]:
     start = 1 if roles[:1] == ["system"] else 0
     if start == len(roles) or prompt.forces_tool or not _ROLES.issuperset(roles[start:]):
         return []
+    if prompt.tools and messages[-1].get("prefix"):
+        # The service refuses these together: it has to be asked about the whole.
+        return []
     borders = [
         index
         for index in range(start + 1, len(roles))

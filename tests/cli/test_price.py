@@ -194,6 +194,22 @@ def test_command_lines_that_are_wrong(arguments: tuple[str, ...], words: str) ->
     assert words in done.stderr
 
 
+@pytest.mark.parametrize("instant", ["0001-01-01", "9999-12-31T23:59:59", "9999-12-31T23:59:59-12:00"])
+def test_instants_at_the_ends_of_the_calendar(instant: str) -> None:
+    """The first and the last day there is are days like others, with or without prices."""
+    done = [price("show", "--at", instant), price("calc", *COUNTS, "--at", instant), price("check", "--at", instant)]
+
+    assert {0, 1, 5} >= {one.exit_code for one in done}
+    assert all(one.exception is None or isinstance(one.exception, SystemExit) for one in done)
+
+
+def test_prices_since_the_first_day(file: Path) -> None:
+    """A card may begin with the first day there is."""
+    file.write_text(FREE.replace("CNY", "valid_from = 0001-01-01\nCNY"), encoding="utf-8")
+
+    assert "0001-01-01" in rows("show", "--history", "-m", "mine", "--prices", str(file))[0]["valid_from"]
+
+
 def test_prices_of_a_file(file: Path) -> None:
     """A file of prices counts where it is named, and where the settings name it."""
     named = rows("calc", "--prompt", "10", "-m", "mine", "--prices", str(file))

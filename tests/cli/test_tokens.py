@@ -93,6 +93,7 @@ def test_estimates_are_told() -> None:
         (["--messages"], b"3", 1, "expected a JSON list of messages"),
         (["--messages"], b"[3]", 1, "expected a JSON list of messages"),
         (["--messages"], b'{"messages": 3}', 1, "expected a JSON list of messages"),
+        (["--messages"], b"[" * 100_000, 1, "not JSON"),
         (["--by-message"], b"x", 2, "--by-message needs --messages"),
         (["a", "b"], b"x", 2, "give one file"),
     ],

@@ -206,6 +206,34 @@ def test_export(usage: Callable[..., Result], tmp_path: Path) -> None:
     assert ["小明", "小明"] == [row["user"] for row in csv.DictReader(table.read_text("utf-8-sig").splitlines())]
 
 
+def test_export_never_overwrites_the_ledger(usage: Callable[..., Result], file: Path, tmp_path: Path) -> None:
+    """The file that is named is written to: where it is the ledger, nothing happens to it."""
+    link = tmp_path / "link.csv"
+    link.symlink_to(file)
+    for name in (file, link):
+        done = usage("export", "--format", "csv", str(name))
+
+        assert (2, "") == (done.exit_code, done.stdout)
+        assert "is the ledger itself" in done.stderr
+    assert 3 == rows(usage("-o", "json"))[0]["calls"]
+    assert "就是账本本身" in usage("export", "--format", "csv", str(file), lang="zh").stderr
+
+
+def test_export_to_where_nothing_can_be_written(usage: Callable[..., Result], tmp_path: Path) -> None:
+    """A file that cannot be written ends with 1, and is named."""
+    done = usage("export", "--format", "csv", str(tmp_path / "missing" / "calls.csv"))
+
+    assert (1, "") == (done.exit_code, done.stdout)
+    assert "calls.csv cannot be written: No such file" in done.stderr
+
+
+def test_export_by_the_clock_of_the_whole_command(usage: Callable[..., Result]) -> None:
+    """A clock that is named before the word counts too."""
+    found = list(csv.DictReader(usage("--tz", "UTC", "export", "--format", "csv").stdout.splitlines()))
+
+    assert "2026-11-30T02:00:00.000+00:00" == found[0]["at"]
+
+
 def test_export_of_attempts(usage: Callable[..., Result]) -> None:
     """Attempts can be written one by one."""
     done = usage("export", "--attempts", "--tz", "UTC")

@@ -236,8 +236,17 @@ def test_nonsense_is_no_crash(body: dict[str, Any]) -> None:
     """Whatever JSON comes, the linter says what it sees, and no more."""
     before = copy.deepcopy(body)
 
-    assert all(finding.line for finding in lint(body))
+    for dialect in ("deepseek", "vllm"):
+        assert all(finding.line for finding in lint(body, dialect=dialect))
     assert before == body
+
+
+def test_an_id_twice_beside_what_cannot_be_read() -> None:
+    """Calls that share an id, beside one that is none, are left to the server."""
+    calls = [call(), call(), {"type": "other"}]
+    findings = lint({"model": "deepseek-flash", "messages": [USER, calling(*calls), result(), result()]})
+
+    assert ["unknown_call"] == [finding.code for finding in findings if not finding.is_certain]
 
 
 @pytest.mark.slow

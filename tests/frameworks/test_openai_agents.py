@@ -29,6 +29,9 @@ if TYPE_CHECKING:
 
 agents = pytest.importorskip("agents")
 
+# `run_sync()` ends the loop's generators, and the next one runs on the same loop, where httpx2 makes new ones.
+pytestmark = pytest.mark.filterwarnings("ignore:asynchronous generator:ResourceWarning")
+
 
 def take_meeting(topic: str, hour: int) -> str:
     """Note a meeting."""

@@ -59,7 +59,9 @@ def test_csv_of_attempts(tmp_path: Path) -> None:
     assert ["deepseek-flash", "deepseek-v4-pro", "deepseek-flash"] == [row["model"] for row in rows]
 
 
-@pytest.mark.parametrize("name", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize(
+    "name", ["=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\t=1", "\r=1", "\n=1", "\uff1d1", "\uff201"]
+)
 def test_csv_holds_no_formula(tmp_path: Path, name: str) -> None:
     """What a spreadsheet would compute begins with an apostrophe; JSON has the text as it is."""
     path = tmp_path / "x"

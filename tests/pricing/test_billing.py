@@ -202,9 +202,20 @@ def test_machine_that_does_not_know_the_year() -> None:
     assert bill(call({}, start=0.0), BOOK) is None
 
 
-@pytest.mark.parametrize("date", ["", "yesterday", "Sun, 99 Nov 2026 02:00:00 GMT", "Sun, 29 Nov 99999 02:00:00 GMT"])
+@pytest.mark.parametrize(
+    "date",
+    [
+        "",
+        "yesterday",
+        "Sun, 99 Nov 2026 02:00:00 GMT",
+        "Sun, 29 Nov 99999 02:00:00 GMT",
+        "Fri, 31 Dec 9999 23:59:59 GMT",
+        "Thu, 01 Jan 1970 00:00:00 GMT",
+        "Mon, 01 Jan 0001 00:00:00 +2359",
+    ],
+)
 def test_date_that_is_none(date: str) -> None:
-    """What is no date is not believed."""
+    """What is no date is not believed, nor what no server of this service can have said."""
     record = call({})
     record.headers = {"date": date}
 

@@ -162,3 +162,11 @@ def naive(moment: datetime) -> str:
 def test_rule_of_the_page(when: datetime) -> None:
     """From September 2026 on the tier is what the words of the pricing page say."""
     assert naive(when) == BOOK.tariff.tier(when.replace(tzinfo=UTC).timestamp())
+
+
+@pytest.mark.parametrize("instant", [-1e11, 253_402_300_799.0, 1e13])
+def test_clocks_that_are_wrong_beyond_all_calendars(instant: float) -> None:
+    """Before the first and after the last day there is, a tier can be told all the same."""
+    assert BOOK.tariff.tier(instant) in ("flat", "off_peak", "unknown")
+    assert BOOK.tariff.next_change(instant) > instant
+    assert isinstance(BOOK.age_days(instant), int)

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -8,11 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deepseek_sdk._clock import Limits
+from deepseek_sdk._record import Record
 from deepseek_sdk._usage import Usage
 from deepseek_sdk.resilience.account import Account
 from deepseek_sdk.spending import SpendBudget
 from deepseek_sdk.spending.needs import choices, longest_output, longest_prompt
-from deepseek_sdk.spending.reckoning import Reckoner
+from deepseek_sdk.spending.reckoning import Bill, Need, Reckoner
 from deepseek_sdk.spending.slices import next_wish, slice_of
 from deepseek_sdk.spending.tariff import Rates, Tariff
 from deepseek_sdk.testing.scripted import make_call
@@ -65,6 +67,36 @@ def test_a_prompt_has_no_more_tokens_than_bytes() -> None:
     assert 300 + 600 == longest_prompt(chinese) - longest_prompt(plain) + 300
     assert 300 < longest_prompt({"prompt": "\ud800" * 100})
     assert 4096 < longest_prompt(image) < 10_000
+
+
+def test_prices_of_one_host() -> None:
+    """Where prices may be those of one host, whoever looks them up is told which host is asked."""
+    hosts: list[Any] = []
+
+    def by_host(*about: Any, host: str | None = None) -> Any:
+        hosts.append(host)
+        factor = 5 if host == "proxy.example" else 1
+        found = cost_of(*about)
+        return found and replace(found, cny_high=factor * found.cny_high)
+
+    def amount(base_url: str, *, has_hosts: bool) -> int:
+        reckoner = Reckoner(by_host, None, None, lambda: has_hosts)
+        call = make_call(body=ASK, targets=(target("deepseek-flash", base_url),))
+        return reckoner.look_at(call, NOON).need(SpendBudget(limit=1)).amount
+
+    usual, dear = (amount(url, has_hosts=True) for url in ("https://api.deepseek.com", "https://proxy.example:8443/v1"))
+    record = Record(started=0, at=NOON)
+    attempt = record.begin(
+        route="x", model="deepseek-flash", now=0, account=Account("https://proxy.example/v1", "deepseek-flash")
+    )
+    bill = Bill(Reckoner(by_host, None, None, lambda: True), [Need("CNY", 1, 1)], record)
+    bill._first = 0
+    attempt.usage = Usage(hit=0, miss=1, output=0, reasoning=0)
+
+    assert 5 * usual == dear
+    assert {"api.deepseek.com", "proxy.example"} == set(hosts)
+    assert usual == amount("https://proxy.example/v1", has_hosts=False)
+    assert [5_000_000] == bill()
 
 
 @settings(deadline=None)

@@ -4,6 +4,8 @@ import contextlib
 import os
 import sqlite3
 import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -317,6 +319,30 @@ def test_when_the_disk_is_back_everything_is_written(path: Path, caplog: pytest.
     assert "again" in caplog.text
     assert not Counter(path).spend(401)
     end(ticket, 0)
+
+
+def test_a_file_that_others_write_to_all_the_time(path: Path) -> None:
+    """Others who write one after another do not make a file one that cannot be used."""
+    one = Counter(path)
+    assert one.spend(1)
+    one.desk.tend()
+    stop = threading.Event()
+
+    def write() -> None:
+        with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
+            while not stop.wait(0.0005):
+                database.execute("BEGIN IMMEDIATE")
+                stop.wait(0.02)
+                database.execute("COMMIT")
+
+    with ThreadPoolExecutor(1) as others:
+        others.submit(write)
+        for _ in range(10):
+            one.desk.adjust(one.purse(), 1)
+        stop.set()
+
+    assert None is one.desk.trouble
+    assert [(11,)] == read(path, "SELECT spent FROM pots")
 
 
 def test_a_lock_that_nobody_gives_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -274,6 +274,20 @@ def test_only_what_was_asked_below_is_counted() -> None:
     assert [("all", 3 * COST, 0)] == amounts(budgets)
 
 
+def test_what_is_settled_late_counts_no_later_attempts() -> None:
+    """A thread may settle a ticket when an outer stage has asked again already: what that took is not counted twice."""
+    budgets = in_memory(SpendBudget(limit=1))
+    proceed, asked = chain(budgets), call()
+    text(finish(proceed(asked)))
+    ended = budgets._offices.get().desk.ended
+    late = ended.popleft()
+    text(finish(proceed(asked)))
+    ended.append(late)
+
+    assert 2 == len(asked.record.attempts)
+    assert [("all", 2 * COST, 0)] == amounts(budgets)
+
+
 def test_every_attempt_of_a_call_is_counted() -> None:
     """Attempts that failed after they had begun are part of what a call costs."""
     budgets = in_memory(SpendBudget(limit=10_000, unit="tokens"))

@@ -20,6 +20,7 @@ from deepseek_sdk.stages.dialect import Dialect
 from deepseek_sdk.testing import Reply, ToolCall
 from deepseek_sdk.testing.scripted import ScriptedBackend, make_call, said
 from tests.dialect.cases import JSON_SCHEMA, OFF, ON, PICTURE, PREFIX, PRO, TOOLS, USER, answered, asked
+from tests.raw_server import RawServer, completion, refusal, whole
 
 if TYPE_CHECKING:
     from tests.conftest import Driver, StartEmulator
@@ -195,6 +196,17 @@ def test_a_schema_is_asked_for_by_a_strict_tool(driver: Driver, emulator: StartE
     assert {"城市": "北京"} == json.loads(answer.choices[0].message.content)
     assert ("stop", None) == (answer.choices[0].finish_reason, answer.choices[0].message.tool_calls)
     assert "strict tool" in report(answer).repairs[0]
+
+
+def test_a_strict_tool_that_is_refused(driver: Driver) -> None:
+    """A schema that strict mode does not take after all is asked for in words, and the report says so."""
+    with RawServer(refusal(400, "Invalid schema"), whole(completion('{"城市": "北京"}'))) as server:
+        client = driver.client(base_url=server.url, stages=[Dialect()])
+        answer = driver.create(client, response_format=JSON_SCHEMA, extra_body=OFF)
+
+    assert {"城市": "北京"} == json.loads(answer.choices[0].message.content)
+    assert ["/beta/chat/completions", "/chat/completions"] == [request.target for request in server.requests]
+    assert "the strict tool was refused" in report(answer).repairs[1]
 
 
 def test_a_schema_is_an_instruction_while_the_model_thinks() -> None:

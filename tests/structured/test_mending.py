@@ -76,6 +76,9 @@ def test_one_reading(text: str, mended: str, edits: tuple[str, ...]) -> None:
         '{"a": "\\q"}',
         "{'it's': 1}",
         '{"two words: 1}',
+        "资料[1]里没有答案。",
+        "See [1, 2].",
+        "Fill in {} here.",
     ],
 )
 def test_no_reading(text: str) -> None:
@@ -91,8 +94,9 @@ def test_values_are_never_changed(value: Any, frame: str, is_ascii: bool) -> Non
     found = mend(frame.replace("{}", text, 1))
 
     assert found is None or text == found.text
-    # Text that itself holds a fence, or brackets around which nothing else stands, is the only excuse.
-    assert found is not None or "```" in text
+    # Text that itself holds a fence, and in a sentence what may be a gap or a reference, are the only excuses.
+    is_telling = bool(value) and (isinstance(value, dict) or isinstance(value[0], dict))
+    assert found is not None or "```" in text or (frame.startswith("Here") and not is_telling)
 
 
 @given(OBJECTS, st.data())
@@ -114,7 +118,15 @@ def test_any_text(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ['{"' * 50_000, "[" * 100_000, '{"a' + "\\" * 100_000, '{"' + "a" * 100_000, "```\n" * 30_000]
+    "text",
+    [
+        '{"' * 50_000,
+        "[" * 100_000,
+        '{"a' + "\\" * 100_000,
+        '{"' + "a" * 100_000,
+        "```\n" * 30_000,
+        "```json\n{" + " \n" * 50_000,
+    ],
 )
 def test_it_takes_no_long_time(text: str) -> None:
     """Text of any shape is read in one pass, and deep nesting is no recursion."""

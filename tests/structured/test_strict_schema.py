@@ -12,6 +12,15 @@ LEAF = {"type": "object", "properties": {"a": {"type": "integer"}}, "required": 
 DEFS = {"$def": {"L": LEAF}}
 
 
+@pytest.mark.parametrize("name", ["properties", "$def", "$defs", "required", "anyOf"])
+@pytest.mark.parametrize("value", [True, 3, "a"])
+def test_what_is_no_schema(name: str, value: object) -> None:
+    """A schema that is none, such as one of an old draft with `required: true`, is a problem and no crash."""
+    expected = f"parameters: '{name}' is not what a schema has there"
+
+    assert expected == strict_problem({**LEAF, name: value})
+
+
 def holding(part: Any, **more: Any) -> dict[str, Any]:
     """Give an object with one property."""
     return {"type": "object", "properties": {"a": part}, "required": ["a"], "additionalProperties": False, **more}

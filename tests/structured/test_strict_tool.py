@@ -178,6 +178,18 @@ def test_answers_without_the_call(answer: bytes) -> None:
     assert raised_from_tool(answer) is None
 
 
+@pytest.mark.parametrize(("second", "content"), [('{"a": 1}', '{"a": 1}'), ('{"a": 2}', "")], ids=["same", "other"])
+def test_several_calls(second: str, content: str) -> None:
+    """Calls that say the same are one; of others none is the answer, and the caller sees no tool he does not know."""
+    calls = [
+        {"id": text, "type": "function", "function": {"name": "a", "arguments": text}} for text in ('{"a": 1}', second)
+    ]
+    raised = json.loads(raised_from_tool(answered("", "tool_calls", tool_calls=calls)) or b"")
+
+    assert (content, "stop") == (raised["choices"][0]["message"]["content"], raised["choices"][0]["finish_reason"])
+    assert "tool_calls" not in raised["choices"][0]["message"]
+
+
 def test_a_cut_call_stays_cut() -> None:
     """What was cut in the middle of the call is the beginning of the content, and still says so."""
     call = {"id": "1", "type": "function", "function": {"name": "Tree", "arguments": '{"tree'}}

@@ -26,6 +26,8 @@ client.chat.completions.create(**hello)
 list(client.chat.completions.create(stream=True, **hello))
 """
 NOTHING = f"{CALL}\nprint([name for name in sys.modules if name.partition('.')[0] == 'opentelemetry'])"
+# openai imports it when somebody asks for it: it has hundreds of modules, and takes seconds.
+BETA = f"{CALL}\nprint('openai.resources.beta' in sys.modules)"
 LATER = f"""{CALL}
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
@@ -52,10 +54,11 @@ print(type(trace.get_tracer_provider()).__module__.startswith("opentelemetry.sdk
     ("program", "printed"),
     [
         (NOTHING, "[]"),
+        (BETA, "False"),
         (LATER, "['deepseek_sdk.attempt', 'chat deepseek-flash', 'deepseek_sdk.request']"),
         (NAMED, "True"),
     ],
-    ids=["nothing", "later", "named by the environment"],
+    ids=["nothing", "no beta", "later", "named by the environment"],
 )
 def test_programs(emulator: StartEmulator, program: str, printed: str) -> None:
     """Without an SDK nothing of OpenTelemetry is imported; one that is set up later is told from then on."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextvars
 import functools
 import inspect
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -155,6 +156,17 @@ def test_resources_are_openais(driver: Driver, heard: Heard) -> None:
         assert inspect.signature(theirs) == inspect.signature(ours)
     off = driver.client(base_url="http://127.0.0.1:1", telemetry=False)
     assert type(bare.chat) is type(off.chat)
+
+
+@pytest.mark.parametrize("options", [{"telemetry": False}, {}], ids=["off", "on"])
+@pytest.mark.parametrize("kind", [property, cached_property])
+def test_clients_with_resources_of_their_own(driver: Driver, kind: Any, *, options: dict[str, Any]) -> None:
+    """A subclass may have properties over those of the client, and ask for what is below them."""
+    base: type = type(driver.client(base_url="http://127.0.0.1:1"))
+    own: Any = type("Own", (base,), {"chat": kind(lambda self: super(own, self).chat)})
+    client = own(base_url="http://127.0.0.1:1", api_key="k", **options)
+
+    assert callable(client.chat.completions.create)
 
 
 def test_code_inside_of_a_call_is_not_left_out(heard: Heard) -> None:

@@ -235,6 +235,15 @@ def test_unknown_models(counter: Counter, model: Any) -> None:
         body(user("x"), tools=[{"type": "web_search"}]),
         body(user("x"), tools=TOOLS, tool_choice="required"),
         {"model": "deepseek-flash", "messages": [3, None, "x"]},
+        body({"role": {"a": 1}, "content": "x"}),
+        body({"role": ["user"], "content": [5, None, {"text": 5}]}),
+        body(user("x"), {"role": "assistant", "tool_calls": 5}, user("y")),
+        body(user("x"), {"role": "assistant", "tool_calls": [5]}, user("y")),
+        body(user("x"), {"role": "assistant", "tool_calls": [{"function": 5}]}, user("y")),
+        body(user("x"), tools=[5]),
+        body(user("x"), tools=TOOLS, tool_choice={"function": 5}),
+        body(user("x"), response_format={"type": "json_schema", "json_schema": 5}),
+        body(user("x"), {"role": "assistant", "content": "y", "prefix": True}, tools=TOOLS),
         {"model": "deepseek-flash", "messages": None},
         {},
     ],
@@ -346,6 +355,7 @@ def test_inexact_requests_are_not_known(counter: Counter) -> None:
     counter.count(body(QUESTION, response_format=JSON))
 
     assert counter.known(body(QUESTION, response_format=JSON)) is None
+    assert counter.known(body(QUESTION, model=["x"])) is None  # type: ignore[arg-type]
     assert counter.known({"model": "deepseek-flash", "prompt": "x"}) is None
 
 

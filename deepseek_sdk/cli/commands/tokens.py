@@ -82,7 +82,7 @@ def _read(words: tuple[str, ...], say: Say) -> str:
 def _body(text: str, model: str | None, say: Say) -> Mapping[str, Any]:
     try:
         value = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise click.ClickException(say(en="not JSON: {}", zh="不是 JSON：{}").format(error)) from error
     body = {"messages": value} if isinstance(value, list) else value
     messages = body.get("messages", []) if isinstance(body, dict) else None

@@ -158,9 +158,10 @@ def export_calls(
     outer: Mapping[str, Any] = {} if ctx.parent is None else ctx.parent.params
     if outer.get("by") or outer.get("only"):
         raise click.UsageError(say(en="--by and --only are not for export", zh="export 不支持 --by 和 --only"))
-    question = asked(since=since or outer.get("since"), until=until or outer.get("until"), by=None, only={}, tz=tz)
+    clock = outer.get("tz", tz) if tz is BEIJING else tz
+    question = asked(since=since or outer.get("since"), until=until or outer.get("until"), by=None, only={}, tz=clock)
     path = found(ledger or outer.get("ledger"), say)
-    with written(file) as target:
+    with written(file, path, say) as target:
         if bom:
             target.write("\ufeff")
         count = export(path, question, target, form=cast("Format", form or _form_of(file)), attempts=attempts)
@@ -192,13 +193,23 @@ def found(given: Path | None, say: Say) -> Path:
 
 
 @contextmanager
-def written(file: str) -> Iterator[TextIO]:
-    """Open a file to write to, or stdout."""
+def written(file: str, ledger: Path, say: Say) -> Iterator[TextIO]:
+    """Open a file to write to, or stdout; never the ledger, which would be gone."""
     if file == "-":
         yield sys.stdout
         return
-    with Path(file).open("w", encoding="utf-8", newline="") as target:
-        yield target
+    if Path(file).exists() and ledger.samefile(file):
+        text = say(
+            en="{} is the ledger itself: give another file to write to, and --ledger for the one to read",
+            zh="{} 就是账本本身：请指定其他输出文件，并用 --ledger 指定要读取的账本",
+        )
+        raise click.UsageError(text.format(file))
+    try:
+        with Path(file).open("w", encoding="utf-8", newline="") as target:
+            yield target
+    except OSError as error:
+        text = say(en="{} cannot be written: {}", zh="无法写入 {}：{}")
+        raise click.ClickException(text.format(file, error.strerror or error)) from error
 
 
 def row_of(row: UsageRow) -> dict[str, Any]:

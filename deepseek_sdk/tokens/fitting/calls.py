@@ -119,7 +119,8 @@ def _characters(body: Mapping[str, Any]) -> int:
     messages = body.get("messages") or [{"content": body.get("prompt")}]
     contents = [message.get("content") for message in messages]
     texts = [part for content in contents for part in (content if isinstance(content, list) else [content])]
-    return sum(len(text.get("text") or "" if isinstance(text, dict) else text or "") for text in texts)
+    said = (text.get("text") if isinstance(text, dict) else text for text in texts)
+    return sum(len(text) for text in said if isinstance(text, str))
 
 
 def _knows_thinking(call: Call) -> bool:
