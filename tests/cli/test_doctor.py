@@ -535,7 +535,6 @@ def test_engine(version: str | None, graphics: list[str], words: str) -> None:
     ("name", "words", "advice"),
     [
         ("cache", "come with a later release; not installed: no-such-package", ""),
-        ("cache", "come with a later release; not installed: no-such-package", ""),
         ("testing", "not installed: no-such-package", "python -m pip install 'deepseek-client-sdk[testing]'"),
     ],
 )
