@@ -83,9 +83,14 @@ class Books:
         return budgets_of(self._given["spend_budget"])
 
     def _ledger(self) -> Ledger | RecentCalls:
-        from deepseek_sdk.ledger import RecentCalls, make_ledger  # noqa: PLC0415  likewise
+        from deepseek_sdk.ledger.recent import RecentCalls  # noqa: PLC0415  likewise
 
-        return make_ledger(self._said("ledger")) or RecentCalls()
+        said = self._said("ledger")
+        if said in (None, False, "off"):
+            return RecentCalls()
+        from deepseek_sdk.ledger.ledger import make_ledger  # noqa: PLC0415  few clients have one
+
+        return make_ledger(said) or RecentCalls()
 
     def _routing(self) -> RoutingPolicy | None:
         from deepseek_sdk.routing.auto import RoutingPolicy  # noqa: PLC0415  likewise
@@ -210,6 +215,8 @@ class Books:
     @property
     def observers(self) -> tuple[Callable[[Record], object], ...]:
         """Who learns how calls went, in this order."""
+        # Made now: the first call may end inside the garbage collector, which is no place to import anything.
+        _ = self._tell_lengths
         return self._learn, self.router.memory, self.ledger
 
     def close(self) -> None:

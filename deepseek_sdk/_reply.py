@@ -185,6 +185,7 @@ class Reply:
         self._failure: Exception | None = None
         self._gathered: Gathered | None = None
         self._content: bytes | None = None
+        self._has_checks = False
         self._is_finishing = False
         self._is_abandoned = False
         self._is_adopted = False
@@ -212,6 +213,7 @@ class Reply:
                 other: rescuers are asked, innermost first.
         """
         self._legs[-1].checks.append(check)
+        self._has_checks = True
 
     def on_first_token(self, hook: Callable[[], object]) -> None:
         """
@@ -317,9 +319,9 @@ class Reply:
 
     def _is_right(self, gathered: Gathered) -> bool:
         """Ask who has something to say about the whole answer, innermost first."""
-        checks = [check for leg in self._legs for check in leg.checks]
-        if self._failure is not None or not checks:
+        if self._failure is not None or not self._has_checks:
             return self._failure is None
+        checks = [check for leg in self._legs for check in leg.checks]
         content = gathered.content()
         try:
             for check in checks:
@@ -498,6 +500,7 @@ class Reply:
         self.clock, self._attempt = other.clock, other._attempt
         other._legs[-1].rescuer = self._legs[level].rescuer
         self._legs[: level + 1] = other._legs
+        self._has_checks = self._has_checks or other._has_checks
         self._taps = self._all_taps()
         self._held = []
         if self._gathered is not None:

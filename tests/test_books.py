@@ -76,7 +76,7 @@ def test_most_is_made_when_it_is_needed(tmp_path: Path) -> None:
     client = Client(api_key="k", ledger=tmp_path / "ledger.sqlite3")
     made = vars(client._heritage.family.policies.books)
 
-    assert set() == {"prices", "counter", "drift", "cuts", "lengths"} & set(made)
+    assert set() == {"prices", "counter", "drift", "cuts"} & set(made)
     assert not (tmp_path / "ledger.sqlite3").exists()
 
 

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-__all__ = ["Encoder", "KitokenEncoder", "TokenizersEncoder"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["LONGEST_FAST", "Encoder", "KitokenEncoder", "TokenizersEncoder"]
+
+# Some hundred thousand blanks in a row are too much for kitoken: it ends the process, which nobody can catch.
+LONGEST_FAST = 32_768
 
 
 class Encoder(Protocol):
@@ -71,9 +77,15 @@ class KitokenEncoder:
 
     def counts(self, texts: list[str]) -> list[int]:
         """Count the tokens of each text."""
-        return [len(ids) for ids in self._tokenizer.encode_all(texts)]
+        parts = [list(_slices(text)) for text in texts]
+        sizes = iter([len(ids) for ids in self._tokenizer.encode_all([part for cut in parts for part in cut])])
+        return [sum(next(sizes) for _ in cut) for cut in parts]
 
     def tokens(self, text: str) -> tuple[list[int], list[int]]:
         """Give the ids of the tokens of *text*, and how many bytes each is wide."""
-        ids = self._tokenizer.encode(text)
+        ids = [token for part in _slices(text) for token in self._tokenizer.encode(part)]
         return ids, [len(part) for part in self._tokenizer.decode_all([[token] for token in ids])]
+
+
+def _slices(text: str) -> Iterator[str]:
+    yield from (text[start : start + LONGEST_FAST] for start in range(0, len(text) or 1, LONGEST_FAST))

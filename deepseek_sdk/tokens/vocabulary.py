@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias, TypeVar
 
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk.tokens.borders import PIECE_CHARACTERS, cut_for_counting
-from deepseek_sdk.tokens.encoders import KitokenEncoder, TokenizersEncoder
+from deepseek_sdk.tokens.encoders import LONGEST_FAST, KitokenEncoder, TokenizersEncoder
 from deepseek_sdk.tokens.golden import GOLDEN
 
 if TYPE_CHECKING:
@@ -134,14 +134,16 @@ class DeepSeekVocabulary:
         return list(_whole_characters(text, self._tokens(text)[1]))
 
     def _counted(self, texts: list[str]) -> list[int]:
-        return self._surely(lambda encoder: encoder.counts(texts))
+        return self._surely(lambda encoder: encoder.counts(texts), longest=max(map(len, texts)))
 
     def _tokens(self, text: str) -> tuple[list[int], list[int]]:
-        return self._surely(lambda encoder: encoder.tokens(_sendable(text)))
+        return self._surely(lambda encoder: encoder.tokens(_sendable(text)), longest=len(text))
 
-    def _surely(self, work: Callable[[Encoder], T]) -> T:
-        """Do *work*, again with the encoder that is believed where a faster one fails at this text."""
+    def _surely(self, work: Callable[[Encoder], T], *, longest: int) -> T:
+        """Do *work*, with the encoder that is believed where the text is too long for a faster one, or that fails."""
         encoder = self._loaded()
+        if longest > LONGEST_FAST:
+            return work(self._loaded_last())
         try:
             return work(encoder)
         except BaseException as error:

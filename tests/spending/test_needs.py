@@ -76,8 +76,8 @@ def test_prices_of_one_host() -> None:
     def by_host(*about: Any, host: str | None = None) -> Any:
         hosts.append(host)
         factor = 5 if host == "proxy.example" else 1
-        found = cost_of(*about)
-        return found and replace(found, cny_high=factor * found.cny_high)
+        found: Any = cost_of(*about)
+        return found and replace(found, cny_high=factor * (found.cny_high or 0))
 
     def amount(base_url: str, *, has_hosts: bool) -> int:
         reckoner = Reckoner(by_host, None, None, lambda: has_hosts)

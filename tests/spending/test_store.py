@@ -12,7 +12,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from deepseek_sdk.spending import processes
+from deepseek_sdk.spending import processes, store
 from deepseek_sdk.spending.desk import Shortage
 from deepseek_sdk.spending.processes import born, is_alive
 from tests.spending.desks import Counter, end
@@ -330,10 +330,12 @@ def test_a_file_that_others_write_to_all_the_time(path: Path) -> None:
 
     def write() -> None:
         with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as database:
-            while not stop.wait(0.0005):
+            while not stop.is_set():
                 database.execute("BEGIN IMMEDIATE")
-                stop.wait(0.02)
+                stop.wait(0.005)
                 database.execute("COMMIT")
+                for _ in range(60):
+                    database.execute("SELECT 1").fetchall()
 
     with ThreadPoolExecutor(1) as others:
         others.submit(write)
@@ -343,6 +345,32 @@ def test_a_file_that_others_write_to_all_the_time(path: Path) -> None:
 
     assert None is one.desk.trouble
     assert [(11,)] == read(path, "SELECT spent FROM pots")
+
+
+class Busy:
+    """A file that others hold the first times that somebody wants to write."""
+
+    def __init__(self, times: int) -> None:
+        self.left = times
+        self.timeouts: list[str] = []
+
+    def execute(self, statement: str) -> None:
+        """Refuse at once, as SQLite does without a timeout of its own."""
+        if statement.startswith("PRAGMA"):
+            self.timeouts.append(statement.rpartition(" ")[2])
+        elif self.left:
+            self.left -= 1
+            error = sqlite3.OperationalError("database is locked")
+            error.sqlite_errorcode = sqlite3.SQLITE_BUSY
+            raise error
+
+
+def test_a_moment_in_which_a_file_is_free_is_found() -> None:
+    """A file is looked at every few milliseconds: SQLite alone looks ten times a second, and others are quicker."""
+    database = Busy(50)
+    store._begin(database)  # type: ignore[arg-type]
+
+    assert (0, ["0", "5000"]) == (database.left, database.timeouts)
 
 
 def test_a_lock_that_nobody_gives_back(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

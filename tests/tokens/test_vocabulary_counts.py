@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from deepseek_sdk.tokens import DeepSeekVocabulary, EstimatedVocabulary
 from deepseek_sdk.tokens.borders import cut_for_counting
-from deepseek_sdk.tokens.encoders import KitokenEncoder, TokenizersEncoder
+from deepseek_sdk.tokens.encoders import LONGEST_FAST, KitokenEncoder, TokenizersEncoder
 from deepseek_sdk.tokens.golden import GOLDEN
 from deepseek_sdk.tokens.memo import Memo, key_of_message, key_of_text, key_of_value
 from deepseek_sdk.tokens.vocabulary import choose_vocabulary
@@ -122,6 +122,31 @@ def test_an_encoder_that_fails_later() -> None:
     counts = vocabulary.counts(["boom", "x"])
 
     assert ("fragile", SURE.counts(["boom", "x"]), "tokenizers") == (before, counts, vocabulary.encoder)
+
+
+class Measured(KitokenEncoder):
+    """Remembers how long the longest text was that it was given."""
+
+    longest = 0
+
+    def counts(self, texts: list[str]) -> list[int]:
+        """Count, and take note."""
+        Measured.longest = max(Measured.longest, *map(len, texts))
+        return super().counts(texts)
+
+
+@pytest.mark.parametrize("text", [" ", "\t", "\u3000", "\x00", "\u200b", " a", "中"])
+def test_a_long_run_does_not_end_the_process(text: str) -> None:
+    """What is long and cannot be cut never gets to the fast encoder, which would end the process, nor as a whole."""
+    run = text * (200_000 // len(text))
+    believed = DeepSeekVocabulary(encoders=[TokenizersEncoder])
+    vocabulary = DeepSeekVocabulary(encoders=[Measured, TokenizersEncoder])
+
+    assert believed.counts([run, "x"]) == vocabulary.counts([run, "x"])
+    assert believed.ids(run[:50_000]) == vocabulary.ids(run[:50_000])
+    assert LONGEST_FAST >= Measured.longest
+    (alone,) = DeepSeekVocabulary(encoders=[KitokenEncoder]).counts([run])
+    assert abs(alone - believed.counts([run])[0]) <= 2 * (len(run) // LONGEST_FAST)
 
 
 def test_a_vocabulary_of_another_model() -> None:
