@@ -154,7 +154,7 @@ class Books:
 
         return bill(record, self.prices)
 
-    def cost_of(self, usage: Usage, model: str, start: float, end: float) -> Cost | None:
+    def cost_of(self, usage: Usage, model: str, start: float, end: float, *, host: str | None = None) -> Cost | None:
         """
         Tell what tokens cost.
 
@@ -163,13 +163,14 @@ class Books:
             model: The model that answers.
             start: When it begins to, in seconds since 1970.
             end: When it has ended, likewise.
+            host: The host that answers, where that matters to the prices.
 
         Returns:
             The cost, or None where no price is known.
         """
         from deepseek_sdk.pricing import cost_of  # noqa: PLC0415  likewise
 
-        return cost_of(usage, model, start, end, self.prices)
+        return cost_of(usage, model, start, end, self.prices, host=host)
 
     def expect(self, *, model: str, mode: str, template: str | None) -> LengthEstimate:
         """

@@ -269,9 +269,12 @@ class Record:
         error: BaseException | None,
         body: Mapping[str, Any] | None,
     ) -> None:
-        if attempt.usage is None and attempt.is_possibly_billed and body is not None:
+        is_costly = attempt.is_possibly_billed or (attempt.outcome == "complete" and not _is_in_process(attempt))
+        if attempt.usage is None and is_costly and body is not None:
             partial = Partial() if progress is None else progress.partial()
-            attempt.usage, attempt.is_estimated = estimate_usage(body, partial), True
+            # Of a whole answer that is complete nothing was kept to estimate it by.
+            if partial or attempt.outcome != "complete":
+                attempt.usage, attempt.is_estimated = estimate_usage(body, partial), True
         if self.watcher is not None:
             self.watcher.ended(attempt, error)
 
@@ -302,6 +305,10 @@ class Record:
         self.usage = progress.usage
         self.finish_reason = progress.finish_reason
         self.answer_in_reasoning = progress.answer_in_reasoning
+
+
+def _is_in_process(attempt: Attempt) -> bool:
+    return attempt.account is None or attempt.account.base_url.startswith("backend:")
 
 
 def _outcome(error: BaseException | None) -> str:

@@ -526,7 +526,7 @@ class Reply:
     def _settle(self, ending: Ending) -> None:
         record, now = self.call.record, self.call.io.now()
         if ending == "complete":
-            record.settle(self._attempt, self.progress, now, None)
+            record.settle(self._attempt, self.progress, now, None, self.call.body)
         else:
             record.abandon(self._attempt, self.progress, now, self.call.body)
 

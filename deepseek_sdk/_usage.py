@@ -59,9 +59,11 @@ class Usage:
         """
         hit, miss = _count(block, "prompt_cache_hit_tokens"), _count(block, "prompt_cache_miss_tokens")
         if hit is None:
-            hit = _count(block.get("prompt_tokens_details"), "cached_tokens") or 0
-        if miss is None:
-            miss = max((_count(block, "prompt_tokens") or 0) - hit, 0)
+            hit = _count(block.get("prompt_tokens_details"), "cached_tokens")
+        if hit is None or miss is None:
+            prompt = _count(block, "prompt_tokens") or 0
+            hit = max(prompt - (prompt if miss is None else miss), 0) if hit is None else hit
+            miss = max(prompt - hit, 0) if miss is None else miss
         reasoning = _count(block.get("completion_tokens_details"), "reasoning_tokens")
         return cls(hit=hit, miss=miss, output=_count(block, "completion_tokens") or 0, reasoning=reasoning or 0)
 

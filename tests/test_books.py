@@ -204,6 +204,19 @@ def test_auto_goes_by_price(
     assert (expected, "direct") == (found.route, routing_of.band)
 
 
+def test_prices_of_one_host_are_budgets_prices_too(emulator: StartEmulator, tmp_path: Path) -> None:
+    """What the report says a call costs, by the prices of the host that answers, is what the budget counts."""
+    prices = tmp_path / "prices.toml"
+    prices.write_text(CARD.replace("CNY.flat", 'host = "127.0.0.1"\nCNY.flat'), encoding="utf-8")
+    budgets = Budgets([SpendBudget(limit=1000)], path=":memory:")
+    client = Client(api_key="k", base_url=emulator(replies="Hi").url, prices=prices, spend_budget=budgets)
+    answer = client.chat.completions.create(model="deepseek-flash", messages=[{"role": "user", "content": "x"}])
+    cost: Any = report(answer).cost
+
+    assert cost.cny == budgets.state()[0].spent
+    assert cost.cny > Decimal("0.001")
+
+
 def test_the_balance(driver: Driver, emulator: StartEmulator) -> None:
     """Amounts are decimals, by currency."""
     found = driver.call(driver.client(base_url=emulator().url).balance)

@@ -16,6 +16,7 @@ from deepseek_sdk._report import attached, blame, report
 from deepseek_sdk._sse import encode
 from deepseek_sdk._usage import Usage
 from deepseek_sdk.errors import EmptyAnswerError, StallTimeout, StreamInterruptedError, redact
+from deepseek_sdk.resilience.account import Account
 from deepseek_sdk.testing.scripted import chunk
 
 REQUEST = httpx2.Request("POST", "http://test.invalid")
@@ -253,6 +254,18 @@ class TestRecord:
 
         assert expected == (None if usage is None else (usage.hit, usage.miss, usage.output, usage.reasoning))
         assert (expected is not None, None) == (attempt.is_estimated, record.usage_told)
+
+    def test_a_complete_answer_without_usage_is_estimated(self) -> None:
+        """A stream that ended well and told no tokens cost something all the same; a backend of the process nothing."""
+        found = []
+        for url in ("https://h.example", "backend:local"):
+            record = Record(started=0)
+            attempt = record.begin(route="r", model="m", now=0, account=Account(url, "m"))
+            answer = progress(chunk("a" * 10), chunk(finish="stop"))
+            record.settle(attempt, answer, 1, None, {"messages": [{"role": "", "content": "a" * 100}]})
+            found.append((attempt.usage, attempt.is_estimated))
+
+        assert [(Usage(hit=0, miss=30, output=3, reasoning=0), True), (None, False)] == found
 
     def test_usage_is_that_of_all_attempts(self) -> None:
         """What the server told of each attempt is added up; what it told twice for one attempt is not."""

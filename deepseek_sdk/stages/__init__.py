@@ -64,6 +64,7 @@ def default_stages(policies: Policies | None = None) -> Sequence[Stage]:
             books.budgets,
             cost_of=books.cost_of,
             expect=books.expect,
+            has_hosts=lambda: books.prices.has_hosts,
             retries=policies.retries,
         ),
         Routes(),
