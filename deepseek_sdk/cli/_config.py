@@ -20,7 +20,14 @@ if TYPE_CHECKING:
 __all__ = ["template", "write_privately"]
 
 # What stands for a setting that has no default, to show its form.
-_EXAMPLES = {"api_key": "sk-...", "deadlines": 30, "backend": "name", "lang": "zh", "local_model": "/models/one"}
+_EXAMPLES = {
+    "api_key": "sk-...",
+    "deadlines": 30,
+    "backend": "name",
+    "lang": "zh",
+    "local_model": "/models/one",
+    "prices": "/etc/prices.toml",
+}
 
 
 def template(say: Say, *, api_key: str | None) -> str:

@@ -14,11 +14,8 @@ class LedgerState(NamedTuple):
     """
     How a ledger is.
 
-        LedgerState(status="ok", ...)              calls are written
-        LedgerState(status="degraded", ...)        they are not, for now: *last_error* says why
-
     Attributes:
-        status: "ok" or "degraded".
+        status: "ok", or "degraded" while calls are not written: *last_error* says why.
         path: The file.
         written: How many calls this process has written.
         waiting: How many wait.

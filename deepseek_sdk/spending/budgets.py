@@ -49,11 +49,11 @@ class Budgets:
     What looks at the disk has a twin for event loops: `astate()`, `areset()`, `aadjust()`, `aclose()`.
 
         Budgets([SpendBudget(limit=20, period="day")])                 in the user's data directory
-        Budgets([...], path="/var/lib/shop/budgets.sqlite3")           in a file of one's own
-        Budgets([...], path=":memory:")                                nowhere: for this process, while it runs
-        for state in client.budgets.state(): ...                       how much is left, and for whom
-        client.budgets.adjust("all/day/CNY", -5)                       5 CNY more for today
-        client.budgets.reset(scope="42")                               user 42 begins anew
+        Budgets([SpendBudget(limit=20)], path="budgets.sqlite3")       in a file of one's own
+        Budgets([SpendBudget(limit=20)], path=":memory:")              nowhere: for this process, while it runs
+        for state in budgets.state(): print(state.remaining)           how much is left, and for whom
+        budgets.adjust("all/day/CNY", -5)                              5 CNY more for today
+        budgets.reset(scope="42")                                      user 42 begins anew
 
     What calls may spend is taken from the file in slices, so that most calls do not touch the disk. A process that is
     killed may have spent any part of its slice, and of what its calls had reserved: all of that counts as spent, since

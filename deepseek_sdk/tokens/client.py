@@ -31,7 +31,7 @@ class Tokens:
         client.tokens.count(messages, tools=tools).total        what the service will bill
         client.tokens.count(prompt="def f(", suffix=")").total  fill-in-the-middle
         client.tokens.count_text("Hello")                       a text alone
-        client.tokens.fit(messages, budget=TokenBudget(...))    made to fit
+        client.tokens.fit(messages, budget=TokenBudget(policy="history"))   made to fit
 
     Args:
         counter: Gives the counter, made at the first use.

@@ -14,6 +14,7 @@ import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -22,8 +23,9 @@ from sybil import Sybil
 from sybil.parsers.markdown import CodeBlockParser
 
 import deepseek_sdk
-from deepseek_sdk import BreakerPolicy, Client, LimiterPolicy, RuleEngine
+from deepseek_sdk import BreakerPolicy, Budgets, Client, LimiterPolicy, RuleEngine, SpendBudget
 from deepseek_sdk.config import Settings
+from deepseek_sdk.ledger import RecentCalls
 from deepseek_sdk.resilience import Account, Breaker, Limiter
 from deepseek_sdk.stages import Retry
 from deepseek_sdk.testing import ScriptedBackend, VirtualIO, said
@@ -46,6 +48,7 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "an_error": OSError,
     "backend": lambda: ScriptedBackend(said("Hi")),
     "body": lambda: {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Hi"}]},
+    "budgets": lambda: Budgets([SpendBudget(limit=20, period="day")], path=":memory:"),
     "breaker": lambda: Breaker(ACCOUNT, BreakerPolicy()),
     "client": Client,
     "counter": Counter,
@@ -53,11 +56,16 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "finish": lambda: finish,
     "io": VirtualIO,
     "mask_names": lambda: lambda text: text,
+    "ledger": RecentCalls,
     "limiter": lambda: Limiter(ACCOUNT, LimiterPolicy()),
+    "messages": lambda: [{"role": "user", "content": "Hi"}],
+    "model": lambda: SimpleNamespace(encode=list),
+    "os": lambda: SimpleNamespace(environ={"HASH_KEY": "k"}),
     "other_client": Client,
     "rules": RuleEngine,
     "settings": Settings,
     "stage": Retry,
+    "tools": lambda: [{"type": "function", "function": {"name": "f", "parameters": {"type": "object"}}}],
 }
 
 
@@ -164,7 +172,7 @@ DOCUMENTED = [found for found in public_objects() if any(shown(found[2].__doc__ 
 def test_examples_in_public_docstrings_run(module: ModuleType, value: Any) -> None:
     """Whatever a public docstring shows can be typed, with the public names of its module."""
     pieces = [piece for block in shown(value.__doc__) for piece in runnable(block)]
-    public = {name: getattr(deepseek_sdk, name) for name in deepseek_sdk.__all__}
+    public = {name: getattr(face, name) for face in (deepseek_sdk, module) for name in face.__all__}
     given = {name: make() for name, make in GIVEN.items() if re.search(rf"\b{name}\b", "\n".join(pieces))}
     namespace = {**public, **vars(module), **given}
     with clients_closed():

@@ -70,7 +70,9 @@ def test_calls_that_do_not(driver: Driver, emulator: StartEmulator, path: Path) 
     next(driver.iterate(forgotten))
     del forgotten
     gc.collect()
-    total = driver.call(client.usage).total
+    # A stream of an event loop ends when the loop comes to it.
+    totals = (driver.call(client.usage).total for _ in range(200))
+    total = next(found for found in totals if found.calls == 4)
 
     assert (4, 2, 2, 4) == (total.calls, total.failed, total.abandoned, total.attempts)
     assert 3 == total.estimated_calls  # what was refused had none
