@@ -248,7 +248,8 @@ def test_threads(server: str) -> None:
     assert permits.is_balanced
     assert before == after
     assert 0 == wait_until_closed(server)
-    assert full.memory - warm.memory < 8 * MIB
+    # The client and the pipeline fill a memory of the last 10,000 calls each.
+    assert full.memory - warm.memory < 20 * MIB
     tell("threads", permits, warm, full)
 
 
@@ -282,7 +283,7 @@ def test_tasks(server: str) -> None:
     assert permits.is_balanced
     assert before == after
     assert 0 == wait_until_closed(server)
-    assert used[1].memory - used[0].memory < 8 * MIB
+    assert used[1].memory - used[0].memory < 20 * MIB
     tell("tasks", permits, *used)
 
 

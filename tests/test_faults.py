@@ -276,7 +276,7 @@ def test_402_hint(driver: Driver) -> None:
             driver.create(driver.client(base_url=server.url))
 
         assert 1 == len(server.requests)
-    assert "/user/balance" in str(caught.value)
+    assert "client.balance()" in str(caught.value)
     assert "Insufficient Balance" in str(caught.value)
     assert 402 == caught.value.status_code
 

@@ -298,7 +298,7 @@ def test_without_recipe_and_vocabulary_it_estimates() -> None:
     """Where the packages have no wheel the emulator still answers, and warns about nothing."""
     done = run(
         "import json, sys, urllib.request\n"
-        "sys.modules['deepseek_recipe'] = sys.modules['tokenizers'] = None\n"
+        "sys.modules.update(dict.fromkeys(('deepseek_recipe', 'kitoken', 'tokenizers')))\n"
         "from deepseek_sdk.testing import Emulator\n"
         "with Emulator() as emulator:\n"
         "    body = {'model': 'deepseek-flash', 'messages': [{'role': 'user', 'content': 'Hi'}]}\n"
