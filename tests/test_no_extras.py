@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from deepseek_sdk import RuleEngine
+from deepseek_sdk import Client, RuleEngine
 from deepseek_sdk.errors import MissingExtraError
 from deepseek_sdk.testing import Emulator
 
@@ -17,9 +17,9 @@ EXTRAS = (
     "click",
     "diskcache",
     "faiss",
+    "kitoken",
     "onnxruntime",
     "opencc",
-    "opentelemetry",
     "rich",
     "starlette",
     "tokenizers",
@@ -49,3 +49,12 @@ def test_the_rule_engine() -> None:
     """The rule engine names its extra."""
     with pytest.raises(MissingExtraError, match=r"pip install 'deepseek-client-sdk\[rules\]'"):
         RuleEngine([])
+
+
+def test_counts_are_estimates() -> None:
+    """Without an encoder tokens are counted all the same, and marked as inexact, with bounds."""
+    found = Client(api_key="k").tokens.count([{"role": "user", "content": "你好，世界"}])
+
+    assert not found.exact
+    assert found.low <= found.total <= found.high
+    assert found.why

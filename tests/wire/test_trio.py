@@ -24,10 +24,12 @@ async def text_of(stream: Any) -> str:
     return "".join([part.choices[0].delta.content or "" async for part in stream if part.choices])
 
 
-# openai leaves its own generators, and those of the HTTP library below, unfinished after [DONE], which trio, unlike asyncio,
-# says aloud when the garbage collector comes by.
+# openai leaves its own generators, and those of the HTTP library below, unfinished after [DONE], which trio, unlike
+# asyncio, says aloud when the garbage collector comes by.
 @pytest.mark.filterwarnings("ignore:Async generator '(openai|httpx2):ResourceWarning")
-@pytest.mark.filterwarnings("ignore:Exception ignored in. <async_generator object Response:pytest.PytestUnraisableExceptionWarning")
+@pytest.mark.filterwarnings(
+    "ignore:Exception ignored in. <async_generator object Response:pytest.PytestUnraisableExceptionWarning"
+)
 @pytest.mark.parametrize("plain", ["direct", "stream"])
 def test_answers(emulator: StartEmulator, plain: Any) -> None:
     """Plain and streamed answers come as under asyncio."""
