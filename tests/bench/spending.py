@@ -20,8 +20,8 @@ from deepseek_sdk.pricing import PriceBook, cost_of
 from deepseek_sdk.resilience.account import Account
 from deepseek_sdk.spending import Budgets, SpendBudget
 from deepseek_sdk.spending.desk import Shortage, Want
+from deepseek_sdk.spending.gate import Gate
 from deepseek_sdk.spending.reckoning import Bill
-from deepseek_sdk.stages.budget import SpendLimit
 from deepseek_sdk.testing.scripted import make_call
 
 if TYPE_CHECKING:
@@ -39,19 +39,19 @@ BUDGETS = (
 
 
 class Bench:
-    """A stage, and one call that has come to its end."""
+    """What the stage asks, and one call that has come to its end."""
 
     def __init__(self, budgets: Sequence[SpendBudget], path: Path) -> None:
         self._book = PriceBook.builtin()
         self.budgets = Budgets(budgets, path=path)
-        self.stage = SpendLimit(self.budgets, cost_of=self._cost_of)
+        self.gate = Gate(self.budgets, self._cost_of, None, None, None)
         self.call = make_call()
         record = self.call.record
         record.user, record.tenant = "小明", "acme"
         account = Account("https://api.deepseek.com", "deepseek-flash")
         attempt = record.begin(route="", model="deepseek-flash", now=0.0, account=account)
         attempt.usage, attempt.ended, attempt.outcome = USAGE, 2.0, "complete"
-        self.needs, self.wants = self.stage._asked(self.budgets, self.call, time.time())
+        self.needs, self.wants = self.gate._asked(self.budgets, self.call, time.time())
 
     def _cost_of(self, usage: Usage, model: str, start: float, end: float) -> Cost | None:
         return cost_of(usage, model, start, end, self._book)
@@ -62,7 +62,7 @@ class Bench:
 
     def all_of_the_stage(self) -> None:
         """Look at the call, too."""
-        _, wants = self.stage._asked(self.budgets, self.call, self.budgets.now())
+        _, wants = self.gate._asked(self.budgets, self.call, self.budgets.now())
         self._settle(wants)
 
     def with_a_trip(self) -> None:
@@ -74,7 +74,7 @@ class Bench:
     def _settle(self, wants: Sequence[Want]) -> None:
         ticket: Ticket | Shortage = self.budgets.take(wants) or self.budgets.acquire(wants)
         assert not isinstance(ticket, Shortage)
-        ticket.counted = bill = Bill(self.stage._reckoner, self.needs, self.call.record)
+        ticket.counted = bill = Bill(self.gate._reckoner, self.needs, self.call.record)
         bill._first = 0
         ticket.end()
 
