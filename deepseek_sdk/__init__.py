@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 # First and here: what is imported from deep inside of other imports takes longer, and openai is most of the whole.
 import openai as _openai  # noqa: F401
@@ -11,6 +10,7 @@ import openai as _openai  # noqa: F401
 from deepseek_sdk._call import CallOptions, options
 from deepseek_sdk._client import AsyncClient, Client
 from deepseek_sdk._clock import Deadlines
+from deepseek_sdk._later import later as _later
 from deepseek_sdk._report import CallReport, report
 from deepseek_sdk._usage import Usage
 from deepseek_sdk._version import __version__
@@ -72,32 +72,28 @@ __all__ = [
 ]
 
 # Where the names stand that take longer to load than most programs would like to wait for.
-_LATER = {
-    "Balance": "_balance",
-    "BalanceAmount": "_balance",
-    "BudgetState": "spending",
-    "Budgets": "spending",
-    "Cost": "pricing",
-    "Fit": "tokens.fitting",
-    "Health": "_health",
-    "Ledger": "ledger",
-    "PriceBook": "pricing",
-    "RouteCheck": "_check",
-    "RouteHealth": "_health",
-    "RoutingDecision": "routing.auto",
-    "RoutingPolicy": "routing.auto",
-    "Rule": "backends.rules",
-    "RuleEngine": "backends.rules",
-    "SpendBudget": "spending",
-    "Telemetry": "telemetry",
-    "TokenBudget": "tokens.fitting",
-    "TokenCount": "tokens",
-    "UsageReport": "ledger",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what few programs ask for when they do."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = _later(
+    __name__,
+    {
+        "Balance": "_balance",
+        "BalanceAmount": "_balance",
+        "BudgetState": "spending",
+        "Budgets": "spending",
+        "Cost": "pricing",
+        "Fit": "tokens.fitting",
+        "Health": "_health",
+        "Ledger": "ledger",
+        "PriceBook": "pricing",
+        "RouteCheck": "_check",
+        "RouteHealth": "_health",
+        "RoutingDecision": "routing.auto",
+        "RoutingPolicy": "routing.auto",
+        "Rule": "backends.rules",
+        "RuleEngine": "backends.rules",
+        "SpendBudget": "spending",
+        "Telemetry": "telemetry",
+        "TokenBudget": "tokens.fitting",
+        "TokenCount": "tokens",
+        "UsageReport": "ledger",
+    },
+)

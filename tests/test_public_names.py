@@ -33,7 +33,7 @@ def defined(path: Path) -> Iterator[str]:
 def statements(path: Path) -> Iterator[ast.stmt]:
     """Give what a module says; where it imports names when they are asked for, type checkers are told of them."""
     body = ast.parse(path.read_text(encoding="utf-8")).body
-    is_lazy = any(isinstance(node, ast.FunctionDef) and node.name == "__getattr__" for node in body)
+    is_lazy = any(isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__getattr__" for node in body)
     for node in body:
         yield from node.body if is_lazy and isinstance(node, ast.If) else [node]
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from deepseek_sdk._later import later as _later
 
 if TYPE_CHECKING:
     from deepseek_sdk.ledger.ledger import Ledger, make_ledger
@@ -14,18 +15,14 @@ if TYPE_CHECKING:
 __all__ = ["Ledger", "LedgerState", "RecentCalls", "UsageReport", "UsageRow", "make_ledger"]
 
 # Where the names stand: every client remembers its calls, few write them to a file.
-_LATER = {
-    "Ledger": "ledger",
-    "LedgerState": "state",
-    "RecentCalls": "recent",
-    "UsageReport": "report",
-    "UsageRow": "report",
-    "make_ledger": "ledger",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = _later(
+    __name__,
+    {
+        "Ledger": "ledger",
+        "LedgerState": "state",
+        "RecentCalls": "recent",
+        "UsageReport": "report",
+        "UsageRow": "report",
+        "make_ledger": "ledger",
+    },
+)

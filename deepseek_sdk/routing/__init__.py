@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from deepseek_sdk._later import later as _later
 
 if TYPE_CHECKING:
     from deepseek_sdk.routing.auto import RoutingDecision, RoutingPolicy
@@ -12,11 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["Route", "RoutingDecision", "RoutingPolicy"]
 
 # Where the names stand: importing the library needs none of what chooses among routes.
-_LATER = {"Route": "route", "RoutingDecision": "auto", "RoutingPolicy": "auto"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = _later(
+    __name__,
+    {"Route": "route", "RoutingDecision": "auto", "RoutingPolicy": "auto"},
+)

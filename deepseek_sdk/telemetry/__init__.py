@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from deepseek_sdk._later import later as _later
 
 if TYPE_CHECKING:
     from deepseek_sdk.telemetry.logs import RedactingFormatter, log_to
@@ -12,11 +13,7 @@ if TYPE_CHECKING:
 __all__ = ["RedactingFormatter", "Telemetry", "log_to"]
 
 # Where the names stand: some modules of this package are needed by every client, these are not.
-_LATER = {"RedactingFormatter": "logs", "Telemetry": "settings", "log_to": "logs"}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = _later(
+    __name__,
+    {"RedactingFormatter": "logs", "Telemetry": "settings", "log_to": "logs"},
+)

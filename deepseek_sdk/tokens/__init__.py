@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from deepseek_sdk._later import later as _later
 
 if TYPE_CHECKING:
     from deepseek_sdk.tokens.client import AsyncTokens, Tokens
@@ -25,22 +26,18 @@ __all__ = [
 ]
 
 # Where the names stand: every client learns how long answers are, few count.
-_LATER = {
-    "AsyncTokens": "client",
-    "Counter": "counter",
-    "DeepSeekVocabulary": "vocabulary",
-    "Drift": "drift",
-    "DriftReport": "drift",
-    "EstimatedVocabulary": "vocabulary",
-    "Piece": "vocabulary",
-    "TokenCount": "counter",
-    "Tokens": "client",
-    "Vocabulary": "vocabulary",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import a name when it is asked for."""
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+__getattr__ = _later(
+    __name__,
+    {
+        "AsyncTokens": "client",
+        "Counter": "counter",
+        "DeepSeekVocabulary": "vocabulary",
+        "Drift": "drift",
+        "DriftReport": "drift",
+        "EstimatedVocabulary": "vocabulary",
+        "Piece": "vocabulary",
+        "TokenCount": "counter",
+        "Tokens": "client",
+        "Vocabulary": "vocabulary",
+    },
+)
