@@ -206,11 +206,11 @@ class RawServer:
         for connection in self._sockets:
             connection.close()
 
-    def wait_for_abort(self, seconds: float = 1.0) -> bool:
+    def wait_for_abort(self, seconds: float = 5.0) -> bool:
         """Say whether a client closed a connection in the middle of an answer, within *seconds*."""
         return self._aborted.wait(seconds)
 
-    def wait_until_closed(self, seconds: float = 1.0) -> bool:
+    def wait_until_closed(self, seconds: float = 5.0) -> bool:
         """Say whether every connection has been closed, within *seconds*."""
         with self._changed:
             return self._changed.wait_for(lambda: self._open == 0, seconds)

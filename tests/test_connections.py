@@ -57,7 +57,7 @@ def held_after_done(exchange: Exchange) -> None:
     """Say [DONE] and keep the body open: a script."""
     exchange.head(content_type="text/event-stream", transfer_encoding="chunked")
     exchange.chunks(*answer("Hi"))
-    if exchange.hold(0.5):
+    if exchange.hold(10):
         raise ConnectionAbortedError
 
 
@@ -122,7 +122,7 @@ def test_held_after_done(driver: Driver) -> None:
         elapsed = time.monotonic() - started
 
     assert ["Hi", "Hi"] == texts
-    assert elapsed < 1.2
+    assert elapsed < 5
 
 
 def test_raw_streaming_response_shares_a_connection(driver: Driver) -> None:
@@ -441,7 +441,7 @@ def test_clocks_through_a_proxy(driver: Driver, monkeypatch: pytest.MonkeyPatch)
             driver.create(client)
         elapsed = time.monotonic() - started
 
-    assert 0.1 <= elapsed < 0.8
+    assert 0.1 <= elapsed < 4
 
 
 # Attempts.
@@ -553,7 +553,7 @@ def test_waits_as_asked(driver: Driver, header: str) -> None:
         driver.create(driver.client(base_url=server.url, max_retries=1))
         elapsed = time.monotonic() - started
 
-    assert 0.15 <= elapsed < 1
+    assert 0.15 <= elapsed < 4
 
 
 def test_too_long_a_wait(driver: Driver) -> None:

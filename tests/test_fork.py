@@ -203,7 +203,7 @@ def test_event_loops_of_children() -> None:
 def test_watchdog_of_a_child() -> None:
     """A child has a watchdog thread of its own: clocks hold over an HTTP client that it makes for itself."""
     program = """
-    deadlines = Deadlines(total=0.2)
+    deadlines = Deadlines(total=1)
     client = Client(base_url=URL, api_key="k", http_client=httpx2.Client(), deadlines=deadlines, max_retries=0)
     opened = client.chat.completions.create(**body("watched", stream=True))
 

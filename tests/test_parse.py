@@ -325,7 +325,7 @@ def test_other_routes_answer(driver: Driver, emulator: StartEmulator) -> None:
 def test_the_deadline_is_for_both_tries(driver: Driver, emulator: StartEmulator) -> None:
     """The total time of a call does not begin anew with the second try."""
     server = emulator(replies=["{}", Reply(content=GOOD, wait_s=30)])
-    client = driver.client(base_url=server.url, deadlines=Deadlines(total=0.2), max_retries=0)
+    client = driver.client(base_url=server.url, deadlines=Deadlines(total=1), max_retries=0)
     with pytest.raises(openai.APITimeoutError):
         parse(driver, server, client=client)
 

@@ -124,9 +124,9 @@ def test_how_much_is_held_back(driver: Driver, preamble: list[bytes], *, is_hidd
 def test_the_stream_of_a_retry_is_alive(driver: Driver) -> None:
     """Nothing of two streams that failed reaches into the third one: it is read to its end, slow as it is."""
     words = [f"{n} " for n in range(30)]
-    cut, slow = stream(ROLE, end="close"), stream(*answer(*words), pause=0.005)
+    cut, slow = stream(ROLE, end="close"), stream(*answer(*words), pause=0.03)
     with RawServer(cut, stream(ROLE, end="reset"), slow) as there:
-        client = driver.client(base_url=there.url, max_retries=2, retry=QUICK, deadlines=Deadlines(stall=0.4))
+        client = driver.client(base_url=there.url, max_retries=2, retry=QUICK, deadlines=Deadlines(stall=0.7))
         found = driver.create(client, stream=True)
         text = driver.stream_text(found)
 
@@ -224,7 +224,7 @@ def test_a_server_that_asks_for_more_time_than_there_is(driver: Driver, form: st
         took = time.monotonic() - started
         text = driver.stream_text(found[1])
 
-    assert took < 1
+    assert took < 4
     assert ("Hi", ["deepseek-v4-pro"] * 2) == (text, routes_of(found))
     assert (1, 2) == (len(first.requests), len(second.requests))
     assert (("default", "circuit_open"),) == report(found[1]).skipped
@@ -241,7 +241,7 @@ def test_nobody_else_could_answer_meanwhile(driver: Driver) -> None:
             driver.create(client)
         took = time.monotonic() - started
 
-    assert (1, True) == (len(there.requests), took < 1)
+    assert (1, True) == (len(there.requests), took < 4)
     assert caught.value.is_cooling
     assert 25 < (caught.value.retry_in or 0) < 34
 
@@ -413,7 +413,7 @@ def test_a_probe_that_comes_to_nothing(driver: Driver, way: str) -> None:
 def give_up(driver: Driver, client: Any, way: str) -> None:
     """Begin a stream and let go of it before its first token, in one of the ways there are."""
     if way == "out of time":
-        opened = driver.create(client.with_options(deadlines=Deadlines(total=0.1)), stream=True)
+        opened = driver.create(client.with_options(deadlines=Deadlines(total=0.5)), stream=True)
         with pytest.raises(TotalTimeout):
             driver.stream_text(opened)
         return

@@ -128,9 +128,9 @@ def test_another_route_answers(driver: Driver, name: str, surface: str) -> None:
     """Whatever fails before the first content, on every surface, another route's answer is all that is seen."""
     failing, reason = FAILURES[name]
     with RawServer(failing) as first, RawServer(stream(*answer(text_for(surface)))) as second:
-        client = driver.client(
-            base_url=first.url, routes=[elsewhere(second)], deadlines=Deadlines(first_token=0.3), max_retries=0
-        )
+        # Only where it is this clock that ends the wait is it a short one.
+        deadlines = Deadlines(first_token=0.5) if reason == "first_token_timeout" else None
+        client = driver.client(base_url=first.url, routes=[elsewhere(second)], deadlines=deadlines, max_retries=0)
         text, found = asked(driver, client, surface)
 
     assert "Hi" == text
@@ -259,7 +259,7 @@ def test_a_first_token_deadline_moves_on_in_time(driver: Driver) -> None:
         took = time.monotonic() - started
 
         assert ("Hi", True) == (text, first.wait_for_abort())
-    assert 0.5 <= took < 2
+    assert 0.5 <= took < 4
 
 
 def test_a_slow_but_living_stream_is_not_left(driver: Driver) -> None:

@@ -339,15 +339,15 @@ def test_the_callers_own_time_is_not_the_servers(driver: Driver, is_ours: bool) 
     own: dict[str, Any] = (
         {} if is_ours else {"http_client": httpx2.AsyncClient() if driver.is_async else httpx2.Client()}
     )
-    pieces = [ROLE, *(delta(content=str(n)) for n in range(4)), FINISH, DONE]
+    pieces = [ROLE, *(delta(content=str(n)) for n in range(3)), FINISH, DONE]
     with RawServer(stream(*pieces, pause=0.05)) as server:
-        client = driver.client(base_url=server.url, deadlines=Deadlines(stall=0.2), max_retries=0, **own)
+        client = driver.client(base_url=server.url, deadlines=Deadlines(stall=0.5), max_retries=0, **own)
         text = ""
         for part in driver.iterate(driver.create(client, stream=True)):
             text += part.choices[0].delta.content or ""
-            time.sleep(0.25)
+            time.sleep(0.55)
 
-    assert "0123" == text
+    assert "012" == text
 
 
 def test_heartbeats_do_not_put_the_stall_clock_off(driver: Driver) -> None:
@@ -359,7 +359,7 @@ def test_heartbeats_do_not_put_the_stall_clock_off(driver: Driver) -> None:
         with pytest.raises(StallTimeout):
             driver.stream_text(driver.create(client, stream=True))
 
-    assert time.monotonic() - began < 3
+    assert time.monotonic() - began < 5
 
 
 def test_a_stream_closed_elsewhere_does_not_end_well(driver: Driver) -> None:

@@ -109,7 +109,7 @@ def test_missing_done_is_not_waited_for(driver: Driver, way: str) -> None:
         elapsed = time.monotonic() - started
 
     assert TEXT == text
-    assert elapsed < 1.5
+    assert elapsed < 5
 
 
 @pytest.mark.parametrize("way", WAYS)
@@ -132,7 +132,7 @@ def test_large_event(driver: Driver, way: str) -> None:
         started = time.monotonic()
         assert text == ask(driver, client_for(driver, server), way)
 
-    assert time.monotonic() - started < 3
+    assert time.monotonic() - started < 15
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -167,7 +167,7 @@ def test_clocks(driver: Driver, generate: Any, deadlines: Deadlines, error: type
     with pytest.raises(error):
         driver.stream_text(driver.create(client, stream=True)) if is_stream else driver.create(client)
 
-    assert time.monotonic() - started < 2
+    assert time.monotonic() - started < 10
     assert 1 == len(backend.endings)
 
 

@@ -114,7 +114,7 @@ def test_first_tokens_that_do_not_come(driver: Driver, emulator: StartEmulator, 
 
     server = emulator(faults=["keep_alive_forever"])
     client = driver.client(
-        base_url=server.url, telemetry=heard.telemetry(), max_retries=0, deadlines=Deadlines(first_token=0.1)
+        base_url=server.url, telemetry=heard.telemetry(), max_retries=0, deadlines=Deadlines(first_token=0.5)
     )
     with pytest.raises(openai.APITimeoutError):
         driver.stream_text(driver.create(client, stream=True))

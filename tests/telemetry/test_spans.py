@@ -209,6 +209,8 @@ def test_nothing_is_told_to_those_who_sample_nothing(driver: Driver, emulator: S
     assert 1 == len(heard.points("gen_ai.client.inference.duration"))
 
 
+# Only a server that goes silent is waited for shortly: a slow machine is no failure of the others.
+IMPATIENT = {"no_answer": Deadlines(first_token=0.2), "stall(after_events=3)": Deadlines(stall=0.2)}
 FAILURES = [
     ("status_400", "400"),
     ("status_401", "401"),
@@ -235,7 +237,7 @@ def test_errors(
         telemetry=heard.telemetry(),
         max_retries=0,
         plain="stream",
-        deadlines=Deadlines(first_token=0.2, stall=0.2),
+        deadlines=IMPATIENT.get(fault),
     )
     with pytest.raises(openai.APIError):
         ask(driver, client, is_stream=is_stream)
@@ -329,7 +331,7 @@ async def test_a_call_that_is_cancelled(emulator: StartEmulator, heard: Heard) -
 
     server = emulator(faults=["no_answer"] * 2)
     async with AsyncClient(base_url=server.url, api_key="k", telemetry=heard.telemetry()) as client:
-        with anyio.move_on_after(0.1):
+        with anyio.move_on_after(0.5):
             await client.chat.completions.create(**HELLO)
 
     (chat,), (request,) = heard.spans("chat "), heard.spans("deepseek_sdk.request")
@@ -343,7 +345,7 @@ async def test_a_plain_call_that_is_cancelled_while_it_is_read(emulator: StartEm
 
     server = emulator(replies=["one two three four"], faults=["stall(after_events=3)"])
     async with AsyncClient(base_url=server.url, api_key="k", telemetry=heard.telemetry(), plain="stream") as client:
-        with anyio.move_on_after(0.2):
+        with anyio.move_on_after(0.5):
             await client.chat.completions.create(**HELLO)
 
     (chat,), (request,) = heard.spans("chat "), heard.spans("deepseek_sdk.request")

@@ -192,7 +192,7 @@ def read_until(peer: socket.socket, is_enough: Callable[[Exchange], bool], *, qu
     return exchange_of(reads, "open" if reads[-1] else "eof")
 
 
-def soon(condition: Callable[[], bool], within_s: float = 1.0) -> bool:
+def soon(condition: Callable[[], bool], within_s: float = 5.0) -> bool:
     """Wait until *condition* holds, but no longer than *within_s* seconds."""
     until = time.monotonic() + within_s
     while not condition():

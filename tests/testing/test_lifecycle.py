@@ -47,7 +47,7 @@ def test_stopping_leaves_nothing(vocabulary: Vocabulary) -> None:
         server.close()
         took = time.monotonic() - began
 
-    assert took < 1
+    assert took < 4
     assert ["stopped with the emulator"] * 3 == [request.outcome for request in server.emulator.requests]
     assert before == leftovers()
 

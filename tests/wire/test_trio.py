@@ -61,7 +61,7 @@ def test_first_token(emulator: StartEmulator, fault: Fault, expected: type[Excep
             with pytest.raises(expected):
                 await client.chat.completions.create(**ASKED)
 
-            assert 0.2 <= time.monotonic() - began < 1
+            assert 0.2 <= time.monotonic() - began < 4
 
     trio.run(main)
 
@@ -90,7 +90,7 @@ def test_cancelled_call(emulator: StartEmulator) -> None:
 
     async def main() -> None:
         async with AsyncClient(base_url=server.url, api_key="k") as client:
-            with trio.move_on_after(0.1) as scope:
+            with trio.move_on_after(0.5) as scope:
                 await client.chat.completions.create(**ASKED)
 
             assert scope.cancelled_caught
@@ -111,7 +111,7 @@ def test_forgotten_stream(emulator: StartEmulator) -> None:
             stream = await client.chat.completions.create(stream=True, **ASKED)
             del stream
             gc.collect()
-            with trio.fail_after(2):
+            with trio.fail_after(10):
                 await trio.to_thread.run_sync(server.wait_until_idle)
 
     trio.run(main)
