@@ -46,3 +46,10 @@ class Attempt:
     finish_reason: str | None = None
     usage: Usage | None = None
     is_estimated: bool = False
+
+    @property
+    def may_cost(self) -> bool:
+        """Whether it may be on somebody's bill: what failed before the server worked, or ran here, is not."""
+        if self.account is not None and self.account.backend is not None:
+            return False
+        return self.usage is not None or self.is_possibly_billed or self.outcome in ("running", "complete")

@@ -308,7 +308,7 @@ class Record:
 
 
 def _is_in_process(attempt: Attempt) -> bool:
-    return attempt.account is None or attempt.account.base_url.startswith("backend:")
+    return attempt.account is None or attempt.account.backend is not None
 
 
 def _outcome(error: BaseException | None) -> str:

@@ -1,4 +1,4 @@
-"""Requests that are refused here, because the server behind the target of a call would refuse them."""
+"""Requests that are refused here, and the answers of a server that such refusals stand for."""
 
 from __future__ import annotations
 
@@ -9,8 +9,26 @@ from deepseek_sdk.errors import InvalidRequestError, RequestRejectedError, rejec
 
 if TYPE_CHECKING:
     from deepseek_sdk._call import Call
+    from deepseek_sdk.resilience.account import Account
 
-__all__ = ["rejected_here"]
+__all__ = ["rejected_here", "stub_refusal"]
+
+
+def stub_refusal(call: Call, status: int) -> Any:
+    """
+    Make the response that a refusal would have come with, had the call been sent.
+
+    Args:
+        call: It.
+        status: The HTTP status.
+
+    Returns:
+        A response without a body.
+    """
+    account: Account | None = getattr(call.upstream, "account", None)
+    if account is None or account.backend is not None or "://" not in account.base_url:
+        return stub_response(status, f"http://backend.invalid{call.path}")
+    return stub_response(status, account.base_url.rstrip("/") + call.path)
 
 
 def rejected_here(
@@ -29,11 +47,7 @@ def rejected_here(
     Returns:
         The error that the server's refusal would have become.
     """
-    account = getattr(call.upstream, "account", None)
-    url = (
-        account.base_url if account is not None and "://" in account.base_url else f"http://backend.invalid{call.path}"
-    )
-    response = stub_response(400, url)
+    response = stub_refusal(call, 400)
     if issubclass(kind, RequestRejectedError):
         return rejected(kind, message, param=param, response=response, **facts)
     return kind(message, param=param, response=response)

@@ -270,7 +270,7 @@ def _in_process(
 
 def _backend_account(backend: Backend, name: str, model: str) -> Account | None:
     is_last_resort = bool(getattr(backend, "is_last_resort", False))
-    return None if is_last_resort else Account(f"backend:{name or type(backend).__name__}", model)
+    return None if is_last_resort else Account.of_backend(name or type(backend).__name__, model)
 
 
 def _account(client: AnyClient, model: str) -> Account:

@@ -26,7 +26,6 @@ __all__ = ["AttemptRow", "CallRow", "Rows", "rows_of"]
 
 _log = logging.getLogger("deepseek_sdk")
 
-_BACKEND = "backend:"
 _MOST_TAGS = 64
 _MICRO = 1_000_000
 # 1,000 years: what is more is no time.
@@ -173,7 +172,7 @@ def _call_row(record: Record, attempts: Sequence[Attempt], cost: Cost | None, am
         is_estimated=any(attempt.is_estimated for attempt in attempts),
         **amounts,
         price_version=_text(cost and cost.price_version),
-        is_unpriced=any(map(_may_cost, attempts)) if cost is None else cost.is_partial,
+        is_unpriced=any(attempt.may_cost for attempt in attempts) if cost is None else cost.is_partial,
         outcome=record.ending or "running",
         reason=_text(record.reason),
         finish_reason=_text(record.finish_reason),
@@ -229,20 +228,13 @@ def _amounts(cost: Cost | None) -> dict[str, Any]:
     }
 
 
-def _may_cost(attempt: Attempt) -> bool:
-    """Tell whether an attempt without a price may be on somebody's bill; what answers in this process is not."""
-    if attempt.account is not None and attempt.account.base_url.startswith(_BACKEND):
-        return False
-    return attempt.usage is not None or attempt.is_possibly_billed or attempt.outcome in ("running", "complete")
-
-
 def _host(attempt: Attempt) -> str | None:
     """Say who was asked; other parts of a URL may hold a password."""
-    if attempt.account is None:
+    account = attempt.account
+    if account is None:
         return None
-    url = attempt.account.base_url
     try:
-        return _text(url if url.startswith(_BACKEND) else urlsplit(url).hostname)
+        return _text(urlsplit(account.base_url).hostname if account.backend is None else account.base_url)
     except ValueError:
         return None
 

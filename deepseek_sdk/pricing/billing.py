@@ -25,7 +25,6 @@ __all__ = ["bill", "cost_of"]
 
 _log = logging.getLogger("deepseek_sdk")
 
-_BACKEND = "backend:"
 _NOTHING = Decimal(0)
 
 
@@ -105,7 +104,7 @@ def bill(record: Record, book: PriceBook) -> Cost | None:
     for attempt in attempts:
         cost = _cost_of_attempt(attempt, at, book)
         if cost is None:
-            is_partial = is_partial or _may_cost(attempt)
+            is_partial = is_partial or attempt.may_cost
         else:
             total = cost if total is None else total + cost
     if total is None or (skew is None and not is_partial):
@@ -114,10 +113,10 @@ def bill(record: Record, book: PriceBook) -> Cost | None:
 
 
 def _cost_of_attempt(attempt: Attempt, at: float, book: PriceBook) -> Cost | None:
-    url = "" if attempt.account is None else attempt.account.base_url
-    if attempt.usage is None or url.startswith(_BACKEND):
+    account = attempt.account
+    if attempt.usage is None or (account is not None and account.backend is not None):
         return None
-    host = urlsplit(url).hostname if book.has_hosts else None
+    host = urlsplit(account.base_url).hostname if account is not None and book.has_hosts else None
     started = at + attempt.started
     ended = started if attempt.ended is None else max(at + attempt.ended, started)
     cost = cost_of(attempt.usage, attempt.model, started, ended, book, host=host)
@@ -131,13 +130,6 @@ def _estimated(cost: Cost, *, is_certain: bool) -> Cost:
         return replace(cost, is_estimated=True)
     cny_low, usd_low = (None if amount is None else _NOTHING for amount in (cost.cny, cost.usd))
     return replace(cost, is_estimated=True, cny_low=cny_low, usd_low=usd_low)
-
-
-def _may_cost(attempt: Attempt) -> bool:
-    """Tell whether an attempt without a price may be on the bill: what failed before the server worked is not."""
-    if attempt.account is not None and attempt.account.base_url.startswith(_BACKEND):
-        return False
-    return attempt.usage is not None or attempt.is_possibly_billed or attempt.outcome in ("running", "complete")
 
 
 def _skew_of(record: Record, attempts: Sequence[Attempt], book: PriceBook) -> float | None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 __all__ = ["Account", "credential_of"]
+
+_BACKEND = "backend:"
 
 
 class Account(NamedTuple):
@@ -23,6 +25,25 @@ class Account(NamedTuple):
     base_url: str
     model: str
     credential: str = ""
+
+    @classmethod
+    def of_backend(cls, name: str, model: str) -> Self:
+        """
+        Make the account of what answers in this process.
+
+        Args:
+            name: The name of the backend.
+            model: The model that is asked for.
+
+        Returns:
+            The account.
+        """
+        return cls(_BACKEND + name, model)
+
+    @property
+    def backend(self) -> str | None:
+        """The name of the backend of this process that it is, or None: it is an endpoint."""
+        return self.base_url.removeprefix(_BACKEND) if self.base_url.startswith(_BACKEND) else None
 
 
 def credential_of(api_key: object) -> str:

@@ -6,7 +6,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
-from deepseek_sdk._wire import stub_response
+from deepseek_sdk._rejections import stub_refusal
 from deepseek_sdk.errors import BudgetExceededError, InvalidRequestError, LedgerError
 from deepseek_sdk.routing.target import aim
 from deepseek_sdk.spending.budget import told
@@ -120,7 +120,7 @@ class Gate:
         if budget.unpriced == "refuse":
             text = f"the budget {budget.name!r} lets no call go whose price is unknown, and {model!r} has none"
             raise InvalidRequestError(
-                f"{text}. PriceBook.from_file() adds prices", param="model", response=_stub(call, 400)
+                f"{text}. PriceBook.from_file() adds prices", param="model", response=stub_refusal(call, 400)
             )
         if model not in self._unpriced and len(self._unpriced) < _MOST_TOLD:
             self._unpriced.add(model)
@@ -138,7 +138,7 @@ def _check_key(budget: SpendBudget, call: Call) -> None:
         per = str(budget.per)
         param = _PARAMS.get(per.partition(":")[0], per)
         text = f"the budget {budget.name!r} needs to know whose call it is (per {per!r}): give {param}"
-        raise InvalidRequestError(text, param=param, response=_stub(call, 400))
+        raise InvalidRequestError(text, param=param, response=stub_refusal(call, 400))
 
 
 def _taken(budgets: Budgets, wants: Sequence[Want]) -> Ticket | None:
@@ -167,7 +167,7 @@ def _exceeded(shortage: Shortage, call: Call) -> BudgetExceededError:
     purse = shortage.purse
     budget, unit = purse.budget, purse.budget.unit
     return BudgetExceededError(
-        response=_stub(call, 429),
+        response=stub_refusal(call, 429),
         budget=budget.name,
         scope=budget.label(purse.key.scope),
         unit=unit,
@@ -177,12 +177,6 @@ def _exceeded(shortage: Shortage, call: Call) -> BudgetExceededError:
         requested=told(shortage.amount, unit),
         until=purse.until,
     )
-
-
-def _stub(call: Call, status: int) -> object:
-    account = getattr(call.upstream, "account", None)
-    base = account.base_url if account is not None and "//" in account.base_url else "https://nowhere.invalid"
-    return stub_response(status, base.rstrip("/") + call.path)
 
 
 def _softened(call: Call, ticket: Ticket) -> Call:

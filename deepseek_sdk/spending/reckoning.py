@@ -246,7 +246,7 @@ def _is_billed(attempt: Attempt, need: Need) -> bool:
 
 
 def _is_here(account: Account | None) -> bool:
-    return account is not None and account.base_url.startswith("backend:")
+    return account is not None and account.backend is not None
 
 
 def _asked(target: Any, call: Call) -> _Asked:

@@ -8,7 +8,7 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from deepseek_sdk._estimate import estimate_tokens
-from deepseek_sdk._wire import stub_response
+from deepseek_sdk._rejections import stub_refusal
 from deepseek_sdk.errors import LimiterTimeoutError
 from deepseek_sdk.resilience.limiting.overload import is_overload, named_limit
 
@@ -107,7 +107,7 @@ def _too_late(call: Call, limiter: Limiter, lease: Lease, since: float) -> Limit
     now = call.io.now()
     call.record.skip(getattr(call.upstream, "name", "") or "default", "limiter_timeout")
     return LimiterTimeoutError(
-        response=stub_response(429, limiter.account.base_url.rstrip("/") + call.path),
+        response=stub_refusal(call, 429),
         waited=now - since,
         limit=limiter.limit,
         in_flight=limiter.in_flight,

@@ -12,7 +12,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Place", "is_deepseek", "place_of"]
 
-_BACKEND = "backend:"
 _PORTS = {"http": 80, "https": 443}
 
 
@@ -42,8 +41,8 @@ def place_of(account: Account, providers: Mapping[str, str]) -> Place:
     Returns:
         The place.
     """
-    if account.base_url.startswith(_BACKEND):
-        name = account.base_url.removeprefix(_BACKEND)
+    name = account.backend
+    if name is not None:
         return Place(providers.get(name) or ("vllm" if "vllm" in name.lower() else name.lower()), None, None)
     url = urlsplit(account.base_url)
     host, port = url.hostname or "", url.port or _PORTS.get(url.scheme)

@@ -43,20 +43,19 @@ from deepseek_sdk import (
     Telemetry,
     TokenBudget,
 )
-from deepseek_sdk._clock import Clock
 from deepseek_sdk._finish import finish
 from deepseek_sdk._pipeline import compose
-from deepseek_sdk._reply import Reply
-from deepseek_sdk._sse import Event
 from deepseek_sdk._targets import ClientRequest
 from deepseek_sdk.backends.wire import StreamSupport
 from deepseek_sdk.stages import default_stages
+from tests.bench.instant import InstantSource, begin_reply
 from tests.bench.wire_server import stream_events, whole_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from deepseek_sdk._call import Call
+    from deepseek_sdk._reply import Reply
 
 REQUEST: dict[str, Any] = {"model": "deepseek-flash", "messages": [{"role": "user", "content": "Count to 300."}]}
 EVENTS = stream_events()
@@ -195,28 +194,6 @@ def calls(url: str, rounds: int) -> list[Row]:
     ]
 
 
-class _Answer:
-    """An answer that is there at once."""
-
-    upstream = None
-    only_waited = False
-
-    def __init__(self) -> None:
-        self.response = httpx2.Response(200, request=httpx2.Request("POST", "http://bench"))
-        self._events = [Event(whole_answer(), whole_answer(), is_whole=True)]
-
-    async def pull(self, until: float) -> list[Event] | None:
-        del until
-        events, self._events = self._events, []
-        return events or None
-
-    async def close(self, *, is_done: bool) -> None:
-        del is_done
-
-    def abort(self) -> None:
-        pass
-
-
 class _Nobody:
     """A last resort that is never asked."""
 
@@ -270,12 +247,10 @@ def _heard() -> Telemetry:
 
 
 def _policies(what: str, client: Client, rounds: int) -> list[Row]:
-    source = _Answer()
+    source = InstantSource(whole_answer())
 
     async def answer(call: Call) -> Reply:
-        now = call.io.now()
-        attempt = call.record.begin(route="bench", model=call.model, now=now, account=call.upstream.account)
-        return Reply(call, source, Clock(call.limits, call_started=now, now=now), attempt)
+        return begin_reply(call, source, call.upstream.account)
 
     family = client._heritage.family
     proceed = compose(default_stages(family.policies), answer)
@@ -288,7 +263,7 @@ def _policies(what: str, client: Client, rounds: int) -> list[Row]:
 
     spent = []
     for _ in range(rounds * 100):
-        source._events = [Event(whole_answer(), whole_answer(), is_whole=True)]
+        source.make_ready()
         spent.append(cpu_us(one))
     cuts = statistics.quantiles(spent, n=100)
     return [

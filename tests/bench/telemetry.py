@@ -18,21 +18,19 @@ from opentelemetry.sdk.metrics.export import InMemoryMetricReader
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
-from deepseek_sdk._clock import Clock
 from deepseek_sdk._finish import finish
 from deepseek_sdk._pipeline import compose
-from deepseek_sdk._reply import Reply
-from deepseek_sdk._sse import Event
-from deepseek_sdk._wire import stub_response
 from deepseek_sdk.resilience.account import Account
 from deepseek_sdk.stages.telemetry import Observation
 from deepseek_sdk.telemetry import Telemetry
 from deepseek_sdk.testing.scripted import make_call
+from tests.bench.instant import InstantSource, begin_reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from deepseek_sdk._call import Call
+    from deepseek_sdk._reply import Reply
 
 ANSWER = (
     b'{"id":"chat-1","object":"chat.completion","created":1,"model":"deepseek-flash","choices":[{"index":0,"message":'
@@ -51,31 +49,9 @@ class Row:
     p99: float
 
 
-class _Source:
-    upstream = None
-    only_waited = False
-
-    def __init__(self) -> None:
-        self.response = stub_response(200, "http://bench")
-        self._events = [Event(ANSWER, ANSWER, is_whole=True)]
-
-    async def pull(self, until: float) -> list[Event] | None:
-        del until
-        events, self._events = self._events, []
-        return events or None
-
-    async def close(self, *, is_done: bool) -> None:
-        del is_done
-
-    def abort(self) -> None:
-        pass
-
-
 async def answer(call: Call) -> Reply:
     """Answer a call."""
-    now = call.io.now()
-    attempt = call.record.begin(route="bench", model=call.model, now=now, account=ACCOUNT)
-    return Reply(call, _Source(), Clock(call.limits, call_started=now, now=now), attempt)
+    return begin_reply(call, InstantSource(ANSWER), ACCOUNT)
 
 
 def spent(stages: Sequence[Any], rounds: int) -> list[float]:

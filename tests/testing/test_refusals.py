@@ -12,6 +12,7 @@ from deepseek_sdk.testing import EstimatedVocabulary
 from deepseek_sdk.testing.own_judge import OwnJudge
 from deepseek_sdk.testing.recipe_judge import RecipeJudge
 from deepseek_sdk.testing.refusals import Refusal
+from tests.live_counts import LIVE_COUNTS
 
 if TYPE_CHECKING:
     from deepseek_sdk.testing import Vocabulary
@@ -306,18 +307,6 @@ def test_reasoning_rules(vocabulary: Vocabulary, rule: str, refused: list[str]) 
             found.append(name)
 
     assert refused == found
-
-
-# Counted by the live API on 2026-09-11, `deepseek-flash`, thinking disabled; deepseek-ai/deepseek-recipe issue 5.
-LIVE_COUNTS = [
-    ("", 4),
-    ("x", 5),
-    ("<｜User｜>", 9),
-    ("<｜Assistant｜>", 9),
-    ("<｜System｜>", 9),
-    ("<think>", 7),
-    ("</think>", 7),
-]
 
 
 @pytest.mark.parametrize(("content", "count"), LIVE_COUNTS)

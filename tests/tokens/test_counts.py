@@ -14,6 +14,7 @@ from deepseek_sdk.tokens.own_rendering import OwnRenderer
 from deepseek_sdk.tokens.rendering import RecipeRenderer
 from deepseek_sdk.tokens.request import Prompt, read_request
 from deepseek_sdk.tokens.vocabulary import _installed_vocabulary
+from tests.live_counts import LIVE_COUNTS
 from tests.tokens.conversations import requests
 
 if TYPE_CHECKING:
@@ -69,18 +70,7 @@ def bill() -> Callable[[dict[str, Any]], int]:
     return count
 
 
-@pytest.mark.parametrize(
-    ("content", "tokens"),
-    [
-        ("", 4),
-        ("x", 5),
-        ("<｜User｜>", 9),
-        ("<｜Assistant｜>", 9),
-        ("<｜System｜>", 9),
-        ("<think>", 7),
-        ("</think>", 7),
-    ],
-)
+@pytest.mark.parametrize(("content", "tokens"), LIVE_COUNTS)
 def test_live_figures(counter: Counter, content: str, tokens: int) -> None:
     """Counts are those of the live service, to which special spellings in a text are plain characters."""
     count = counter.count(body(user(content), **OFF))
