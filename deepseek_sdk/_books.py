@@ -227,8 +227,15 @@ class Books:
             if close is not None and self._given.get(name) is not book:
                 close()
 
+    def settle(self) -> None:
+        """Write down what waits, whoever it belongs to: the program ends."""
+        for book in (self.ledger, self.budgets):
+            close = getattr(book, "close", None)
+            if close is not None:
+                close()
+
     def usage(
-        self, since: Instant, until: Instant, by: str | None, *, only: Mapping[str, str] | None, tz: tzinfo | None
+        self, since: Instant, until: Instant, by: str | None, *, only: Mapping[str, str] | None, tz: tzinfo | str | None
     ) -> UsageReport:
         """
         Add up what calls used and cost; see `Client.usage()`.
@@ -238,13 +245,13 @@ class Books:
             until: Before when.
             by: What to tell calls apart by.
             only: Count these calls alone.
-            tz: Whose days; None: those of Beijing.
+            tz: Whose days, or the name of their zone; None: those of Beijing.
 
         Returns:
             The sums.
         """
         given: dict[str, Any] = {} if tz is None else {"tz": tz}
-        return self.ledger.usage(since, until, by, only=only, **given)
+        return self.ledger.usage_noted(since, until, by, only=only, **given)
 
     def _learn(self, record: Record) -> None:
         self._tell_lengths(record)

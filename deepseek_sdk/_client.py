@@ -93,7 +93,7 @@ class Client(Shared, Quiet, openai.OpenAI):  # type: ignore[misc]  # copy() take
         by: str | None = None,
         *,
         only: Mapping[str, str] | None = None,
-        tz: tzinfo | None = None,
+        tz: tzinfo | str | None = None,
     ) -> UsageReport:
         """
         Add up what calls used and cost: those in the ledger, or without one those of this client and its children.
@@ -104,14 +104,14 @@ class Client(Shared, Quiet, openai.OpenAI):  # type: ignore[misc]  # copy() take
             by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier",
                 "route"; None: nothing.
             only: Count these calls alone, such as {"user": "42"}.
-            tz: Whose days; None: those of Beijing.
+            tz: Whose days, or the name of their zone; None: those of Beijing.
 
         Returns:
             The sums.
 
         Raises:
             ConfigurationError: An argument cannot be used.
-            LedgerError: The ledger cannot be read.
+            LedgerError: The ledger cannot be read, and nothing says that it cannot be written.
         """
         return self._heritage.family.policies.books.usage(since, until, by, only=only, tz=tz)
 
@@ -193,7 +193,7 @@ class AsyncClient(Shared, AsyncQuiet, openai.AsyncOpenAI):  # type: ignore[misc]
         by: str | None = None,
         *,
         only: Mapping[str, str] | None = None,
-        tz: tzinfo | None = None,
+        tz: tzinfo | str | None = None,
     ) -> UsageReport:
         """
         Add up what calls used and cost: those in the ledger, or without one those of this client and its children.
@@ -204,14 +204,14 @@ class AsyncClient(Shared, AsyncQuiet, openai.AsyncOpenAI):  # type: ignore[misc]
             by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier",
                 "route"; None: nothing.
             only: Count these calls alone, such as {"user": "42"}.
-            tz: Whose days; None: those of Beijing.
+            tz: Whose days, or the name of their zone; None: those of Beijing.
 
         Returns:
             The sums.
 
         Raises:
             ConfigurationError: An argument cannot be used.
-            LedgerError: The ledger cannot be read.
+            LedgerError: The ledger cannot be read, and nothing says that it cannot be written.
         """
         usage = self._heritage.family.policies.books.usage
         return await to_thread.run_sync(partial(usage, since, until, by, only=only, tz=tz))

@@ -17,6 +17,7 @@ from deepseek_sdk._mode import thinking_mode
 from deepseek_sdk._pipeline import compose
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._record import Record
+from deepseek_sdk._streams import OpenStreams
 from deepseek_sdk._targets import Targets
 from deepseek_sdk._validate import check_timeout, request_problem
 from deepseek_sdk._wire import Watchdog, stub_response
@@ -81,6 +82,7 @@ class Family:
     ) -> None:
         self._background = PerProcess(Background)
         self._watchdog = PerProcess(Watchdog)
+        self._streams = PerProcess(lambda: OpenStreams(policies.books.settle))
         self.policies = policies
         # Gauges look at it while it is kept.
         self._shown = policies.show()
@@ -183,17 +185,28 @@ class Family:
 
     async def close(self, client: openai.OpenAI | openai.AsyncOpenAI) -> None:
         """
-        End what goes on in the background, and wait for that, a second at most.
+        End open streams and what goes on in the background, and wait for that, a second at most.
 
         Args:
             client: The client that is closed.
         """
+        if (streams := self._streams.made()) is not None:
+            streams.end()
         background = self._background.made()
         if background is not None:
             await _all_done(background.close(), self._io(client))
         self.release_forgotten()
         self._shown = None
         await self._io(client).offload(self.policies.books.close)
+
+    def hold(self, reply: Reply) -> None:
+        """
+        Note a stream that a caller gets: it ends with the client at the latest.
+
+        Args:
+            reply: It.
+        """
+        self._streams.get().add(reply)
 
     def release_forgotten(self) -> None:
         """Give back the connections of sync streams that were left to the garbage collector."""

@@ -334,6 +334,8 @@ class Reply:
 
     async def close(self) -> None:
         """Let go: at the end, keeping the connection for the next call; before it, telling the server to stop."""
+        if self._is_adopted:
+            return
         self._is_abandoned = self._is_abandoned or not (self._is_ended or self.progress.has_ended)
         try:
             await self._close_source(is_done=self.progress.is_done)
@@ -344,10 +346,16 @@ class Reply:
         await self.source.close(is_done=is_done)
         self._has_closed = True
 
+    def disown(self) -> None:
+        """Leave it to the process that this one was forked from: whoever collects it here must not touch it."""
+        self._is_adopted = True
+
     def abandon(self) -> None:
         """Let go without waiting: the caller has forgotten the answer, or has read it and not closed it."""
         if self._is_adopted:
             return
+        # Whoever reads on, in another thread, must not take this for the end of the answer.
+        self._is_abandoned = self._is_abandoned or not (self._is_ended or self.progress.has_ended)
         if not self._has_closed:
             self.source.abort()
         self._end("abandoned", None)

@@ -383,6 +383,7 @@ class Shared:
         if raw is not None:
             options = _reporting(options, record)
         if content is None:
+            self._heritage.family.hold(reply)
             response = stream_response(reply, upstream, record, raw, is_async=reply.call.io.is_async)
             if raw is not None:
                 # Who answers is told before the answer has begun, and may be another in the end.

@@ -107,17 +107,18 @@ class LedgerFile:
                     self._rotation.step(database, last)
             tidy(database)
 
-    def leave(self, now: float) -> None:
+    def leave(self, dropped: int, now: float) -> None:
         """
-        Write down that this process has written all that it had, and close the file.
+        Write down that this process has written all that it could, and close the file.
 
         Args:
+            dropped: How many calls of this process could not be kept.
             now: The time, in seconds since 1970.
         """
         if self._connection is not None and self._is_there():
             # Where that fails, it looks as if the process had been killed: nothing worse.
             with contextlib.suppress(sqlite3.Error), _transaction(self._connection) as database:
-                self._presence.leave(database, now)
+                self._presence.leave(database, dropped, now)
         self.close()
 
     def close(self) -> None:

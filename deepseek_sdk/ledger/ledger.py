@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk._process import PerProcess
-from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.errors import ConfigurationError, LedgerError
 from deepseek_sdk.ledger.notes import Note
 from deepseek_sdk.ledger.period import BEIJING
 from deepseek_sdk.ledger.question import ask
@@ -60,7 +60,7 @@ class Ledger:
 
     A thread writes down what has ended, twice a second: a process that is killed loses half a second of calls, and
     `usage()` says that it was. Calls never wait for it, and never fail because of it: while the file cannot be written,
-    `state()` says why, and the last calls are kept until it can be.
+    `state()` says why, and the last calls are kept until it can be, or until the ledger is closed.
 
     Args:
         path: Where, on a disk of this machine; None for the user's data directory.
@@ -127,7 +127,11 @@ class Ledger:
         return self._writers.get().flush()
 
     def close(self) -> None:
-        """Write what waits, end the thread, and let go of the file; a call that ends later opens it again."""
+        """
+        Write what waits, end the thread, and let go of the file; a call that ends later opens it again.
+
+        Where the file cannot be written, what waits is lost: a warning says how much.
+        """
         self._writers.get().close()
 
     def usage(
@@ -137,7 +141,7 @@ class Ledger:
         by: str | None = None,
         *,
         only: Mapping[str, str] | None = None,
-        tz: tzinfo = BEIJING,
+        tz: tzinfo | str = BEIJING,
     ) -> UsageReport:
         """
         Add up what calls used and cost, those of other processes and of earlier ones too.
@@ -152,7 +156,7 @@ class Ledger:
             by: What calls are told apart by: "model", "route" and "tier", for which attempts count one by one, or
                 "user", "session", "tenant", "template", "day" or "tag:KEY".
             only: What calls must have in common, by the same names.
-            tz: The clock by which days begin.
+            tz: The clock by which days begin, or the name of its zone, such as "Europe/Berlin".
 
         Returns:
             The sums.
@@ -162,8 +166,44 @@ class Ledger:
             LedgerError: The file cannot be read.
         """
         question = ask(since=since, until=until, by=by, only=only, tz=tz, now=self._wall())
-        self.flush()
         return self._answer(question)
+
+    def usage_noted(
+        self,
+        since: Instant = None,
+        until: Instant = None,
+        by: str | None = None,
+        *,
+        only: Mapping[str, str] | None = None,
+        tz: tzinfo | str = BEIJING,
+    ) -> UsageReport:
+        """
+        Add up as `usage()` does; where calls cannot be written to the file, and it cannot be read, a note says so.
+
+        Clients answer so: a ledger that does not hurt calls does not hurt who asks what they cost.
+
+        Args:
+            since: As `usage()` has it.
+            until: Likewise.
+            by: Likewise.
+            only: Likewise.
+            tz: Likewise.
+
+        Returns:
+            The sums.
+
+        Raises:
+            ConfigurationError: An argument cannot be used.
+            LedgerError: The file cannot be read, and nothing says that it cannot be written.
+        """
+        question = ask(since=since, until=until, by=by, only=only, tz=tz, now=self._wall())
+        try:
+            return self._answer(question)
+        except LedgerError as error:
+            state = self.state()
+            if state.status == "ok" and os.path.isfile(self.path):  # noqa: PTH113  never an error of its own
+                raise
+            return _noted(nothing(question), state, Note("unreadable", {"error": error}))
 
     def export(
         self,
@@ -173,7 +213,7 @@ class Ledger:
         attempts: bool = False,
         since: Instant = None,
         until: Instant = None,
-        tz: tzinfo = BEIJING,
+        tz: tzinfo | str = BEIJING,
     ) -> int:
         """
         Write calls to a file of yours, one by one, in the order in which they ended.
@@ -184,7 +224,7 @@ class Ledger:
             attempts: A row for each attempt, in place of one for each call.
             since: When the period begins, as `usage()` has it.
             until: When it ends, likewise.
-            tz: The clock by which instants are written.
+            tz: The clock by which instants are written, or the name of its zone.
 
         Returns:
             How many rows were written.
@@ -202,12 +242,10 @@ class Ledger:
     def _answer(self, question: Question) -> UsageReport:
         from deepseek_sdk.ledger.reader import read_usage  # noqa: PLC0415  SQLite is not part of importing the library
 
+        self.flush()
+        # What waits now may be written while the file is read, and is not in the sums.
         state = self.state()
-        report = nothing(question) if _is_missing(self.path) else read_usage(self.path, question)
-        if not state.waiting:
-            return report
-        note = Note("waiting", {"calls": state.waiting, "error": state.last_error or "-"})
-        return replace(report, findings=(*report.findings, note))
+        return _noted(nothing(question) if _is_missing(self.path) else read_usage(self.path, question), state)
 
     def _make(self) -> Writer:
         from deepseek_sdk.ledger.file import LedgerFile  # noqa: PLC0415  SQLite is not part of importing the library
@@ -224,9 +262,20 @@ def _is_missing(path: Path) -> bool:
         path.stat()
     except FileNotFoundError:
         return True
-    except OSError:
+    except (OSError, ValueError):
         return False
     return False
+
+
+def _noted(report: UsageReport, state: LedgerState, *more: Note) -> UsageReport:
+    """Say with the sums what of this process is not in them."""
+    found = [*report.findings, *more]
+    # What the file could be told of is in it.
+    if state.status == "degraded" and state.dropped and all(note.kind != "dropped" for note in found):
+        found.append(Note("dropped", {"calls": state.dropped}))
+    if state.waiting:
+        found.append(Note("waiting", {"calls": state.waiting, "error": state.last_error or "-"}))
+    return replace(report, findings=tuple(found))
 
 
 def _close_before_forks(ledger: Ledger) -> None:

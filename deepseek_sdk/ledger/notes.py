@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Kind", "Note"]
 
-Kind: TypeAlias = Literal["removed", "killed", "killed_many", "dropped", "waiting", "forgotten"]
+Kind: TypeAlias = Literal["removed", "killed", "killed_many", "dropped", "waiting", "forgotten", "unreadable"]
 
 _EN: Mapping[Kind, str] = {
     "removed": "{calls} calls before {until} were removed to keep the ledger small or young.",
@@ -19,6 +19,7 @@ _EN: Mapping[Kind, str] = {
     "dropped": "{calls} calls could not be written and were dropped.",
     "waiting": "{calls} calls of this process are not written yet: {error}.",
     "forgotten": "Only the last {limit} calls are kept in memory; earlier ones are not counted.",
+    "unreadable": "Calls in the ledger are not counted, since it cannot be read: {error}.",
 }
 _ZH: Mapping[Kind, str] = {
     "removed": "{until} 之前的 {calls} 次调用已按账本的大小或保留期限清理。",
@@ -28,6 +29,7 @@ _ZH: Mapping[Kind, str] = {
     "dropped": "有 {calls} 次调用因无法写入而丢弃。",
     "waiting": "本进程有 {calls} 次调用尚未写入：{error}。",
     "forgotten": "内存中只保留最近 {limit} 次调用，更早的未计入。",
+    "unreadable": "账本无法读取，其中的调用未计入：{error}。",
 }
 
 

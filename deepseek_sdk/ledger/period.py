@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
-from datetime import UTC, date, datetime, time, timedelta, timezone
-from typing import TYPE_CHECKING, TypeAlias
+from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
+from typing import TypeAlias
 
 from deepseek_sdk.errors import ConfigurationError
 
-if TYPE_CHECKING:
-    from datetime import tzinfo
-
-__all__ = ["BEIJING", "Instant", "day_of", "from_micros", "instant", "to_micros"]
+__all__ = ["BEIJING", "Instant", "clock_of", "day_of", "from_micros", "instant", "to_micros"]
 
 # DeepSeek's prices and bills go by this clock.
 BEIJING = timezone(timedelta(hours=8))
@@ -24,6 +22,30 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks
 _AGO = re.compile(r"(\d+(?:\.\d+)?)\s*([smhdw])", re.IGNORECASE)
 _SECONDS = re.compile(r"\d{9,}(?:\.\d+)?")
 _MANNERS = "'7d', '24h', '2026-11-01', '2026-11-01T10:00+08:00', a date, a datetime or seconds since 1970"
+
+
+def clock_of(tz: tzinfo | str) -> tzinfo:
+    """
+    Read a clock.
+
+    Args:
+        tz: It, or the name of its zone, such as "Europe/Berlin".
+
+    Returns:
+        The clock.
+
+    Raises:
+        ConfigurationError: It is none.
+    """
+    if isinstance(tz, tzinfo):
+        return tz
+    if isinstance(tz, str):
+        from zoneinfo import ZoneInfo  # noqa: PLC0415  not part of importing the library
+
+        # There is an error of its own for names that are none, that are no names of files, and that are directories.
+        with contextlib.suppress(KeyError, ValueError, OSError):
+            return ZoneInfo(tz)
+    raise ConfigurationError(f"tz must be a tzinfo or the name of a time zone, such as 'Europe/Berlin', not {tz!r}")
 
 
 def instant(value: Instant, now: float, tz: tzinfo, *, is_end: bool = False) -> datetime | None:

@@ -48,14 +48,16 @@ class Presence:
         row = database.execute(sql, (pid, born(pid), _place(), micros, micros, dropped)).lastrowid
         self._row = (row or 0, pid, micros)
 
-    def leave(self, database: sqlite3.Connection, now: float) -> None:
+    def leave(self, database: sqlite3.Connection, dropped: int, now: float) -> None:
         """
         Write down that this process has nothing more to write.
 
         Args:
             database: The open file.
+            dropped: How many calls of this process could not be kept.
             now: The time, in seconds since 1970.
         """
+        database.execute(f"UPDATE processes SET dropped = ? WHERE {_OWN}", (dropped, *self._row))  # noqa: S608  likewise
         database.execute(f"DELETE FROM processes WHERE {_OWN} AND dropped = 0", self._row)  # noqa: S608  likewise
         micros = int(now * _MICRO)
         database.execute(f"UPDATE processes SET ended = ? WHERE {_OWN}", (micros, *self._row))  # noqa: S608  likewise

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.ledger.names import clean
-from deepseek_sdk.ledger.period import instant, to_micros
+from deepseek_sdk.ledger.period import clock_of, instant, to_micros
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from datetime import datetime, tzinfo
 
     from deepseek_sdk.ledger.period import Instant
@@ -63,7 +63,7 @@ class Question:
 
 
 def ask(
-    *, since: Instant, until: Instant, by: str | None, only: Mapping[str, str] | None, tz: tzinfo, now: float
+    *, since: Instant, until: Instant, by: str | None, only: Mapping[str, str] | None, tz: tzinfo | str, now: float
 ) -> Question:
     """
     Make a question of arguments.
@@ -73,7 +73,7 @@ def ask(
         until: When it ends; a day is part of the period.
         by: What calls are told apart by.
         only: What they must have in common.
-        tz: The clock by which days begin.
+        tz: The clock by which days begin, or the name of its zone.
         now: The time, in seconds since 1970.
 
     Returns:
@@ -82,19 +82,35 @@ def ask(
     Raises:
         ConfigurationError: It cannot be answered.
     """
-    for name in (by, *(only or ())):
-        if name is not None:
-            _check(name)
-    for name, value in (only or {}).items():
-        _check_value(name, value)
+    if by is not None:
+        _check(by)
+    clock = clock_of(tz)
+    first, last = _period(since, until, now, clock)
     return Question(
-        since=instant(since, now, tz),
-        until=instant(until, now, tz, is_end=True),
+        since=first,
+        until=last,
         by=None if by is None else clean(by),
-        only={name: clean(value) for name, value in (only or {}).items()},
-        tz=tz,
+        only=_read_only({} if only is None else only),
+        tz=clock,
         now=now,
     )
+
+
+def _period(since: Instant, until: Instant, now: float, tz: tzinfo) -> tuple[datetime | None, datetime | None]:
+    first, last = instant(since, now, tz), instant(until, now, tz, is_end=True)
+    # Not by the clock itself: where it is put back, a later instant may look earlier.
+    if first is not None and last is not None and to_micros(first) > to_micros(last):
+        raise ConfigurationError(f"since must not be after until, but {since!r} is after {until!r}")
+    return first, last
+
+
+def _read_only(only: object) -> dict[str, str]:
+    if not isinstance(only, Mapping):
+        raise ConfigurationError(f"only must be a mapping, such as {{'user': '42'}}, not {only!r}")
+    for name, value in only.items():
+        _check(name)
+        _check_value(name, value)
+    return {name: clean(value) for name, value in only.items()}
 
 
 def _check_value(name: str, value: object) -> None:

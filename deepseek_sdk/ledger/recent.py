@@ -68,7 +68,7 @@ class RecentCalls:
         by: str | None = None,
         *,
         only: Mapping[str, str] | None = None,
-        tz: tzinfo = BEIJING,
+        tz: tzinfo | str = BEIJING,
     ) -> UsageReport:
         """
         Add up what the calls of this client used and cost.
@@ -90,6 +90,9 @@ class RecentCalls:
         ring = self._rings.get()
         rows = ring.rows()
         return _answer(rows, question, list(self._findings(ring, question)))
+
+    # As `Ledger` has it: what is in memory can always be read.
+    usage_noted = usage
 
     def _findings(self, ring: _Ring, question: Question) -> Iterator[Note]:
         since, _ = question.bounds

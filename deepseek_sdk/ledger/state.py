@@ -19,7 +19,8 @@ class LedgerState(NamedTuple):
         path: The file.
         written: How many calls this process has written.
         waiting: How many wait.
-        dropped: How many it could not keep: while the file cannot be written, the oldest go when too many wait.
+        dropped: How many it could not keep: while the file cannot be written, the oldest go when too many wait, and all
+            that wait when the ledger is closed.
         last_error: Why the file could not be written the last time that this was so, or None.
         last_flush: When something was written last, in seconds since 1970, or None.
     """

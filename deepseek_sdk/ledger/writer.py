@@ -128,13 +128,14 @@ class Writer:
             return has_turn and self._write(is_due=True)
 
     def close(self) -> None:
-        """Write what waits, and let go of the file; a record that comes later begins anew."""
+        """Write what waits, and let go of the file and of what it does not take; a later record begins anew."""
         self._is_running = False
         self._pause.set()
         with self._in_turn() as has_turn:
             if has_turn:
                 self._write(is_due=True)
-                self._file.leave(self._wall())
+                self._give_up()
+                self._file.leave(self._dropped, self._wall())
         atexit.unregister(self._at_exit)
 
     def pause(self) -> None:
@@ -243,6 +244,17 @@ class Writer:
             self._failures = 0
             _log.warning("the ledger %s is written again; %d calls were lost", self._file.path, self._dropped)
         self._file.rotate(now, len(batch))
+
+    def _give_up(self) -> None:
+        """Drop what waits even after the last try; what came meanwhile has a thread of its own."""
+        lost = len(self._backlog)
+        if lost:
+            self._backlog.clear()
+            self._lost += lost
+            message = (
+                "the ledger %s was closed while it could not be written (%s): %d calls that waited for it are lost"
+            )
+            _log.warning(message, self._file.path, self._last_error, lost)
 
     def _fail(self, error: Exception) -> None:
         self._failures += 1

@@ -17,6 +17,8 @@ import pytest
 from deepseek_sdk import Usage
 from deepseek_sdk.errors import ConfigurationError, LedgerError
 from deepseek_sdk.ledger import Ledger, make_ledger
+from deepseek_sdk.ledger.file import LedgerFile
+from deepseek_sdk.ledger.rotation import Rotation
 from deepseek_sdk.ledger.rows import AttemptRow, CallRow, rows_of
 from deepseek_sdk.ledger.schema import MIGRATIONS
 from deepseek_sdk.ledger.writer import retry_s
@@ -291,6 +293,125 @@ def test_path_that_cannot_be(make: Callable[..., Ledger], tmp_path: Path, kind: 
     assert ("degraded", 1) == (ledger.state().status, ledger.state().waiting)
     with pytest.raises(LedgerError, match=str(ledger.path)):
         ledger.usage()
+
+
+def unwritable(tmp_path: Path, kind: str) -> Path:
+    """Name a path that no ledger can be written to."""
+    (tmp_path / "file").write_text("x")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    (tmp_path / "loose").symlink_to("/proc/ledger")
+    names = {
+        "below a file": "file/ledger",
+        "below what is below": "file/a/ledger",
+        "no name": "a\0b",
+        "long": "x" * 300,
+    }
+    return tmp_path / {"directory": ".", "loop": "loop", "loose": "loose", **names}[kind]
+
+
+UNWRITABLE = ["directory", "below a file", "below what is below", "no name", "long", "loop", "loose"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links")
+@pytest.mark.parametrize("calls", [0, 2])
+@pytest.mark.parametrize("kind", UNWRITABLE)
+def test_client_is_answered_with_a_note(make: Callable[..., Ledger], tmp_path: Path, kind: str, calls: int) -> None:
+    """Wherever calls cannot be written, a client that asks gets sums of nothing, and is told why."""
+    ledger = make(path=unwritable(tmp_path, kind))
+    for _ in range(calls):
+        ledger(ended())
+    report = ledger.usage_noted(by="day")
+
+    assert (0, ()) == (report.total.calls, report.rows)
+    kinds = [note.kind for note in report.findings]
+    # Where there is nothing yet, there is nothing that could not be read.
+    assert (["unreadable"] if kind != "loose" else []) + (["waiting"] if calls else []) == kinds
+    assert all(str(ledger.path) in text for text in report.notes if "cannot be read" in text)
+
+
+def test_client_is_answered_beside_a_later_version(make: Callable[..., Ledger], path: Path) -> None:
+    """A file that is there and is not written to is one more such place; a file that may be is an error."""
+    path.parent.mkdir()
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("PRAGMA user_version = 99")
+    ledger = make()
+    with pytest.raises(LedgerError, match="later version"):
+        ledger.usage_noted()
+    ledger(ended())
+
+    assert ["unreadable", "waiting"] == [note.kind for note in ledger.usage_noted().findings]
+    assert "账本无法读取" in ledger.usage_noted().findings[0].text("zh")
+
+
+def test_client_is_answered_as_others_are(make: Callable[..., Ledger]) -> None:
+    """Where the file is there, clients get what it says."""
+    ledger = make()
+    ledger(ended(user="u"))
+
+    assert ledger.usage("24h", None, "user", only={"user": "u"}) == ledger.usage_noted(
+        "24h", None, "user", only={"user": "u"}
+    )
+    assert 1 == ledger.usage_noted().total.calls
+
+
+@pytest.mark.skipif(os.name == "nt", reason="symbolic links")
+@pytest.mark.parametrize("kind", UNWRITABLE)
+def test_calls_that_close_loses(
+    make: Callable[..., Ledger], tmp_path: Path, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What waits even after the last try is lost, and one warning says how much, and where it was to go."""
+    ledger = make(path=unwritable(tmp_path, kind), flush_s=60)
+    for _ in range(3):
+        ledger(ended())
+    for _ in range(2):
+        ledger.close()
+
+    assert [f"the ledger {ledger.path} was closed"] == [
+        text.partition(" while")[0] for text in caplog.messages if "3 calls that waited for it are lost" in text
+    ]
+    assert ("degraded", 0, 3) == ((state := ledger.state()).status, state.waiting, state.dropped)
+    assert "3 calls could not be written and were dropped." in ledger.usage_noted().notes
+
+
+def test_calls_that_close_loses_beside_others(
+    make: Callable[..., Ledger], path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of calls that wait for a file those are lost that it does not take; once it can be written, it says so."""
+    ledger = make(flush_s=60)
+    ledger(ended())
+    ledger.flush()
+    ledger._writers.get()._file._busy_s = 0.01
+    ledger._writers.get()._file.close()
+    ledger(ended())
+    with closing(held(path)):
+        ledger.close()
+        assert ("1 calls could not be written and were dropped.",) == ledger.usage_noted().notes
+    ledger(ended())
+
+    assert ("1 calls could not be written and were dropped.",) == ledger.usage_noted().notes
+    assert (2, 1) == (ledger.usage().total.calls, sum("are lost" in text for text in caplog.messages))
+
+
+@pytest.mark.parametrize("calls", [0, 1])
+def test_close_that_loses_nothing(
+    make: Callable[..., Ledger], tmp_path: Path, calls: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where nothing waits after the last try, there is nothing to say."""
+    ledger = make() if calls else make(path=tmp_path)
+    for _ in range(calls):
+        ledger(ended())
+    ledger.close()
+
+    assert ([], 0) == (caplog.messages, ledger.state().dropped)
+
+
+def test_what_is_lost_is_told_to_a_file_that_can_be_left(path: Path) -> None:
+    """A file that takes the leave of a process, though not its calls, says how many it lacks."""
+    file = LedgerFile(path, Rotation(max_bytes=None, max_age_days=None))
+    file.write([], 0, AT)
+    file.leave(4, AT + 1)
+
+    assert ("4 calls could not be written and were dropped.",) == Ledger(path).usage().notes
 
 
 @pytest.mark.parametrize("garbage", [b"this is no database" * 100, b"SQLite format 3\0" + b"x" * 5000])

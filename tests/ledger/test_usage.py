@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import UTC, date, datetime, timedelta
+import contextlib
+import io
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo
@@ -123,6 +125,85 @@ def test_days(ask: Callable[..., UsageReport]) -> None:
     assert [("2026-11-29", 2), ("2026-11-30", 1)] == keyed(ask([], by="day", tz=ZoneInfo("Asia/Kathmandu")))
 
 
+ZONES = ["Europe/Berlin", ZoneInfo("Europe/Berlin"), timezone(timedelta(hours=1))]
+
+
+@pytest.mark.parametrize("tz", ZONES, ids=str)
+def test_clocks(ask: Callable[..., UsageReport], tz: Any) -> None:
+    """A clock is a tzinfo, or the name of a zone."""
+    midnight = datetime(2026, 11, 30, tzinfo=ZoneInfo("Europe/Berlin")).timestamp()
+
+    assert [("2026-11-29", 1), ("2026-11-30", 1)] == keyed(ask([ended(midnight - 1), ended(midnight)], by="day", tz=tz))
+    assert midnight == ask([], "2026-11-30", tz=tz).since.timestamp()  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("options", [{}, {"by": "day"}, {"by": "model"}, {"since": "7d"}], ids=str)
+@pytest.mark.parametrize(
+    "tz",
+    [
+        "Mars",
+        "",
+        "Europe",
+        "../UTC",
+        "/etc/localtime",
+        "a\0b",
+        "\ud83d",
+        "x" * 5000,
+        5,
+        0,
+        1.5,
+        True,
+        b"UTC",
+        [],
+        ZoneInfo,
+    ],
+    ids=lambda tz: ascii(tz)[:20],
+)
+def test_clocks_that_are_none(ask: Callable[..., UsageReport], tz: Any, options: dict[str, Any]) -> None:
+    """What is no clock is told, also where none is looked at."""
+    with pytest.raises(ConfigurationError, match="tz must be a tzinfo or the name of a time zone") as caught:
+        ask([], tz=tz, **options)
+    assert repr(tz) in str(caught.value)
+
+
+@pytest.mark.parametrize("tz", ["UTC", "Mars", 5])
+def test_clocks_of_an_export(tmp_path: Path, tz: Any) -> None:
+    """Rows are written by the same clocks."""
+    ledger, target = Ledger(tmp_path / "ledger.sqlite3"), io.StringIO()
+    ledger(ended())
+    with contextlib.nullcontext() if tz == "UTC" else pytest.raises(ConfigurationError, match="tz must be"):
+        ledger.export(target, tz=tz)
+    ledger.close()
+
+    assert (tz == "UTC") == ("2026-11-30T02:00:00.000+00:00" in target.getvalue())
+
+
+@pytest.mark.parametrize(
+    ("since", "until"),
+    [
+        ("2026-11-05", "2026-11-01"),
+        ("1d", "7d"),
+        (AT, AT - 1),
+        (date(2026, 11, 5), datetime(2026, 11, 5, tzinfo=BEIJING) - timedelta(microseconds=1)),
+        ("2026-11-30T10:00+08:00", "2026-11-30T01:59Z"),
+    ],
+)
+def test_periods_that_end_before_they_begin(ask: Callable[..., UsageReport], since: Any, until: Any) -> None:
+    """A period that ends before it begins is a mistake."""
+    with pytest.raises(ConfigurationError, match="since must not be after until") as caught:
+        ask([], since, until)
+    assert f"{since!r} is after {until!r}" in str(caught.value)
+
+
+def test_periods_where_the_clock_is_put_back(ask: Callable[..., UsageReport]) -> None:
+    """A period is a period, also where its end looks earlier by the clock, and where it is empty."""
+    first, last = datetime(2026, 10, 25, 0, 30, tzinfo=UTC), datetime(2026, 10, 25, 1, 15, tzinfo=UTC)
+
+    assert 1 == ask([ended(first.timestamp() + 60)], first, last, tz="Europe/Berlin").total.calls
+    assert 0 == ask([], last, last).total.calls
+    assert 0 == ask([], until="1969-01-01").total.calls
+
+
 def test_periods(ask: Callable[..., UsageReport]) -> None:
     """A period begins with its first instant, and ends before its last; a day is a whole day."""
     records = [ended(AT - 8 * DAY), ended(AT - DAY), ended(AT)]
@@ -174,6 +255,10 @@ def test_instants_in_writing(text: str) -> None:
         ({"only": {"day": "2026-11-30"}}, "since and until"),
         ({"only": {"user": 5}}, "must be a string"),
         ({"only": {"x": "y"}}, "'x'"),
+        *(
+            ({"only": wrong}, "only must be a mapping")
+            for wrong in ("user=x", "", ["user"], [], (), {"user"}, 5, 0, False)
+        ),
     ],
 )
 def test_questions_without_an_answer(options: dict[str, Any], words: str) -> None:

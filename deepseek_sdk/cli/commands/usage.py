@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
-from zoneinfo import ZoneInfo
 
 import click
 
@@ -22,7 +21,7 @@ from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.ledger.amounts import plain
 from deepseek_sdk.ledger.export import export, safe_cell
 from deepseek_sdk.ledger.ledger import default_path
-from deepseek_sdk.ledger.period import BEIJING
+from deepseek_sdk.ledger.period import BEIJING, clock_of
 from deepseek_sdk.ledger.question import ask
 from deepseek_sdk.ledger.reader import read_usage
 from deepseek_sdk.ledger.report import UsageRow
@@ -55,8 +54,8 @@ def read_clock(_: click.Context, parameter: click.Parameter, value: str | None) 
     if value is None:
         return BEIJING
     try:
-        return ZoneInfo(value)
-    except (ValueError, OSError, KeyError):
+        return clock_of(value)
+    except ConfigurationError:
         raise click.BadParameter(f"{value!r} is no time zone such as Europe/Berlin.", param=parameter) from None
 
 
