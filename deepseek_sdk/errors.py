@@ -401,9 +401,15 @@ class BudgetExceededError(DeepSeekError, openai.RateLimitError):
         requested: Decimal,
         until: float | None,
     ) -> None:
-        end = "" if until is None else f" until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
-        amounts = f"{spent} {unit} of {limit} are spent, {reserved} reserved, and the call may need {requested}"
-        super().__init__(f"The budget {budget!r} of {scope} is used up{end}: {amounts}", response=response, body=None)
+        if requested > limit:
+            # There is never enough room for it, so that waiting does not help.
+            what = f"The call may need more than the whole budget {budget!r} of {scope}"
+            amounts = f"{requested} {unit}, and the limit is {limit}; {spent} are spent, {reserved} reserved"
+        else:
+            end = "" if until is None else f" until {datetime.fromtimestamp(until, UTC):%Y-%m-%d %H:%M} UTC"
+            what = f"The budget {budget!r} of {scope} is used up{end}"
+            amounts = f"{spent} {unit} of {limit} are spent, {reserved} reserved, and the call may need {requested}"
+        super().__init__(f"{what}: {amounts}", response=response, body=None)
         self.budget, self.scope, self.unit = budget, scope, unit
         self.limit, self.spent, self.reserved, self.requested = limit, spent, reserved, requested
         self.until = until

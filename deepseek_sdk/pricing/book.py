@@ -18,7 +18,7 @@ from deepseek_sdk.pricing.tariff import Tariff, date_in_beijing
 from deepseek_sdk.routing.models import ALIASES, RETIRED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from datetime import date
 
     from deepseek_sdk.pricing.card import Card, Meter, Rate
@@ -101,6 +101,8 @@ class PriceBook:
             PriceFileError: The file cannot be read or used; the message names the table and the key.
         """
         name = os.fspath(path)
+        if not name:
+            raise PriceFileError("the path of a file of prices is empty", path=repr(name))
         try:
             data = Path(name).expanduser().read_bytes()
         except OSError as error:
@@ -119,7 +121,19 @@ class PriceBook:
         if tiered is not None and not sheet.regimes:
             message = f"tariff: it is missing, and the prices of {tiered.model} depend on the hour"
             raise PriceFileError(message, path=path)
-        return cls(sheet, mark=mark)
+        book = cls(sheet, mark=mark)
+        book._check_aliases(sheet.aliases, path)
+        return book
+
+    def _check_aliases(self, aliases: Iterable[str], path: str) -> None:
+        """Refuse names that lead to no prices: calls under them would go uncounted, and nobody would be told."""
+        known = set(self.models)
+        for alias in aliases:
+            _, *others = names = self._names(alias)
+            if known.isdisjoint(others):
+                last = self._aliases.get(names[-1])
+                problem = f"{names[-1]} is no model that has prices" if last is None else f"it leads back to {last}"
+                raise PriceFileError(f"aliases.{alias}: {problem}; there are {', '.join(self.models)}", path=path)
 
     def __repr__(self) -> str:
         return f"<PriceBook {self.version}: {', '.join(self.models)}>"
@@ -179,9 +193,16 @@ class PriceBook:
         Returns:
             The cards, the oldest first; none where no price is known.
         """
-        names = (model, self._aliases.get(model, model))
+        names = self._names(model)
         keys = ((place, name) for place in (host, None) for name in names)
         return next((self._cards[key] for key in keys if key in self._cards), ())
+
+    def _names(self, model: str) -> list[str]:
+        """Give a name and what it stands for, step by step; a name that comes again ends it."""
+        names = [model]
+        while (name := self._aliases.get(names[-1])) is not None and name not in names:
+            names.append(name)
+        return names
 
     def rates(self, model: str, start: float, end: float, *, host: str | None = None) -> tuple[str, tuple[Rate, ...]]:
         """

@@ -34,6 +34,11 @@ __all__ = ["Sheet", "digest", "parse_sheet"]
 _WEEKDAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 _WINDOW = re.compile(r"([01]\d|2[0-3]):([0-5]\d)-([01]\d|2[0-3]):([0-5]\d)|([01]\d|2[0-3]):([0-5]\d)-24:00")
 _TIERED, _FLAT = {"peak", "off_peak"}, {"flat"}
+_KEYS = ("as_of", "card", "tariff", "holidays", "aliases", "meter", "replace")
+_CARD_KEYS = ("model", "host", "valid_from", "valid_until", "source", "CNY", "USD")
+_TARIFF_KEYS = ("valid_from", "windows", "days", "holidays", "source")
+_YEAR_KEYS = ("off", "unsure", "source")
+_METER_KEYS = ("name", "unit", "per", "CNY", "USD", "valid_from", "source")
 
 
 class Sheet(NamedTuple):
@@ -108,7 +113,7 @@ def parse_sheet(data: bytes, path: str) -> Sheet:
     Raises:
         PriceFileError: It cannot be used; the message names the table and the key.
     """
-    table = Table(_toml(data, path), path=path)
+    table = Table(_toml(data, path), path=path).only(*_KEYS)
     sheet = Sheet(
         as_of=table.read("as_of", a_date),
         cards=_sorted(table.tables("card", named_by="model")),
@@ -146,6 +151,7 @@ def _sorted(tables: Iterable[Table]) -> tuple[Card, ...]:
 
 
 def _card(table: Table) -> Card:
+    table.only(*_CARD_KEYS)
     card = Card(
         model=table.read("model", a_text),
         host=table.read("host", a_text, default=None),
@@ -170,17 +176,20 @@ def _tiers(table: Table | None) -> dict[Any, Prices]:
         return {}
     inner = table.inner()
     if set(inner) not in (_TIERED, _FLAT):
-        raise table.wrong(None, 'either "flat", or "peak" and "off_peak", are expected')
+        given = ", ".join(inner) or "nothing"
+        raise table.wrong(None, f'either "flat", or "peak" and "off_peak", are expected, not {given}')
     return {tier: _prices(prices) for tier, prices in inner.items()}
 
 
 def _prices(table: Table) -> Prices:
+    table.only(*Prices._fields)
     prices = Prices(*(table.read(name, a_price) for name in Prices._fields))
     table.close()
     return prices
 
 
 def _regime(table: Table) -> Regime:
+    table.only(*_TARIFF_KEYS)
     regime = Regime(
         valid_from=table.read("valid_from", an_instant, default=-math.inf),
         windows=tuple(part for window in table.read("windows", each(_window)) for part in window),
@@ -226,6 +235,7 @@ def _years(table: Table | None) -> dict[int, Year]:
 def _year(key: str, table: Table) -> tuple[int, Year]:
     if not re.fullmatch(r"[12]\d{3}", key):
         raise table.wrong(None, "a year such as 2026 is expected")
+    table.only(*_YEAR_KEYS)
     year = Year(
         off=frozenset(table.read("off", each(a_day))),
         unsure=frozenset(table.read("unsure", each(a_day), default=())),
@@ -250,6 +260,7 @@ def _aliases(table: Table | None) -> dict[str, str]:
 
 
 def _meter(table: Table) -> Meter:
+    table.only(*_METER_KEYS)
     meter = Meter(
         name=table.read("name", a_text),
         unit=table.read("unit", a_text),

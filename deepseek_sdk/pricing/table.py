@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import date, datetime
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 from deepseek_sdk.errors import PriceFileError
 from deepseek_sdk.pricing.tariff import BEIJING_S, DAY_S, EPOCH
@@ -42,6 +42,20 @@ class Table:
         if not isinstance(values, dict):
             raise self.wrong(None, "a table is expected")
         self._left: dict[str, Any] = dict(values)
+        self._known: frozenset[str] | None = None
+
+    def only(self, *keys: str) -> Self:
+        """
+        Say which keys there are, so that a key that is missing can be told from one that is mistyped.
+
+        Args:
+            keys: All of them.
+
+        Returns:
+            The table itself.
+        """
+        self._known = frozenset(keys)
+        return self
 
     def wrong(self, key: str | None, problem: str) -> PriceFileError:
         """
@@ -79,12 +93,17 @@ class Table:
         value = self._left.pop(key, _REQUIRED)
         if value is _REQUIRED:
             if default is _REQUIRED:
-                raise self.wrong(key, "it is missing")
+                raise self.wrong(key, f"it is missing{self._slip()}")
             return default
         try:
             return reader(value)
         except MisfitError as error:
             raise self.wrong(key, f"{error} is expected, not {_shown(value)}") from None
+
+    def _slip(self) -> str:
+        """Name the keys that mean nothing: the missing one is most likely among them, mistyped."""
+        unknown = [] if self._known is None else [key for key in self._left if key not in self._known]
+        return f", and there is no such key as {', '.join(map(_shown, unknown))}" if unknown else ""
 
     def table(self, key: str) -> Table | None:
         """

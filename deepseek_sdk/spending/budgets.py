@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -65,7 +65,7 @@ class Budgets:
     anew with what this process knows. The file must not be on a network file system.
 
     Args:
-        budgets: They. Names must differ.
+        budgets: They, or one alone. Names must differ.
         path: The file, ":memory:" for none, or None for "deepseek-sdk/budgets.sqlite3" in the user's data directory.
         on_store_error: What happens to calls while the file cannot be used: "memory" as above, "refuse" raises
             `LedgerError`.
@@ -77,7 +77,7 @@ class Budgets:
 
     def __init__(
         self,
-        budgets: Iterable[SpendBudget],
+        budgets: SpendBudget | Iterable[SpendBudget],
         path: str | os.PathLike[str] | None = None,
         *,
         on_store_error: Literal["memory", "refuse"] = "memory",
@@ -339,14 +339,21 @@ def budgets_of(given: Any) -> Budgets | None:
     """
     if given is None or isinstance(given, Budgets):
         return given
-    if isinstance(given, SpendBudget):
-        return Budgets([given])
-    if isinstance(given, Iterable) and not isinstance(given, str | bytes):
+    if isinstance(given, SpendBudget) or _are_several(given):
         return Budgets(given)
     raise ConfigurationError(f"spend_budget must be a SpendBudget, several of them, Budgets or None, not {given!r}")
 
 
-def _checked(budgets: Iterable[SpendBudget]) -> tuple[SpendBudget, ...]:
+def _are_several(given: object) -> bool:
+    """Tell what may hold budgets from what is one thing although it can be iterated over."""
+    return isinstance(given, Iterable) and not isinstance(given, str | bytes | Mapping)
+
+
+def _checked(budgets: SpendBudget | Iterable[SpendBudget]) -> tuple[SpendBudget, ...]:
+    if isinstance(budgets, SpendBudget):
+        return (budgets,)
+    if not _are_several(budgets):
+        raise ConfigurationError(f"budgets must be a SpendBudget or several of them, not {budgets!r}")
     kept = tuple(budgets)
     for budget in kept:
         if not isinstance(budget, SpendBudget):
@@ -364,7 +371,12 @@ def _path_of(path: str | os.PathLike[str] | None) -> Path | None:
         import platformdirs  # noqa: PLC0415  not part of importing the library
 
         return Path(platformdirs.user_data_dir("deepseek-sdk", appauthor=False)) / "budgets.sqlite3"
-    return None if path == _IN_MEMORY else Path(path)
+    if path == _IN_MEMORY:
+        return None
+    try:
+        return Path(path)
+    except TypeError as error:
+        raise ConfigurationError(f'path must be a path, ":memory:" or None, not {path!r}') from error
 
 
 def _opened(path: Path | None, now: Callable[[], float]) -> _Office:

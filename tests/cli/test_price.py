@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+from datetime import date
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
@@ -249,6 +250,21 @@ def test_prices_that_are_old(at: str, code: int) -> None:
     done = price("check", "--at", at, "-o", "json")
 
     assert (code, "failed" if code else "ok") == (done.exit_code, checked(done)["age"])
+
+
+@pytest.mark.parametrize("as_of", ["2026-12-02", "2027-11-30", "9999-12-31"])
+@pytest.mark.parametrize(("language", "words"), [("en", "lies in the future"), ("zh", "在未来")])
+def test_prices_of_the_future(file: Path, as_of: str, language: str, words: str) -> None:
+    """A date in the future is called that, with the days until then; to compare prices would not help."""
+    file.write_text(FREE.replace("2026-11-29", as_of))
+    done = price("check", str(file), "--at", "2026-11-30", "--lang", language, "-o", "json")
+    (age,) = (row for row in json.loads(done.stdout) if row["check"] == "age")
+    days = (date.fromisoformat(as_of) - date(2026, 11, 30)).days
+
+    assert (5, "failed") == (done.exit_code, age["status"])
+    assert all(word in age["detail"] for word in (words, as_of, str(days)))
+    assert f"-{days}" not in age["detail"].replace(as_of, "")
+    assert "as_of" in age["advice"]
 
 
 @pytest.mark.parametrize(

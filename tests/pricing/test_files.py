@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
+import deepseek_sdk
 from deepseek_sdk.errors import PriceFileError
 from deepseek_sdk.pricing import PriceBook, Prices
 from tests.pricing.instants import at
@@ -203,3 +204,134 @@ def test_file_that_is_not_there(tmp_path: Path) -> None:
     """A file that cannot be read is named."""
     with pytest.raises(PriceFileError, match=r"prices\.toml: it cannot be read: No such file"):
         PriceBook.from_file(tmp_path / "prices.toml")
+
+
+class Nameless:
+    """What names no file."""
+
+    def __fspath__(self) -> str:
+        """Give no path."""
+        return ""
+
+
+@pytest.mark.parametrize("read", [PriceBook.from_file, lambda path: deepseek_sdk.Client(api_key="k", prices=path)])
+@pytest.mark.parametrize("path", ["", Nameless()])
+def test_path_that_is_empty(read: Any, path: Any) -> None:
+    """An empty path is no folder: the error says what is wrong with it."""
+    with pytest.raises(PriceFileError, match="the path of a file of prices is empty"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("aliases", "place"),
+    [
+        ({"a": "zzz"}, "aliases.a: zzz is no model that has prices; there are deepseek-flash,"),
+        ({"fine": "mine", "a": "zzz"}, "aliases.a: zzz is no model"),
+        ({"a": "b", "b": "zzz"}, "aliases.a: zzz is no model"),
+        ({"a": "a"}, "aliases.a: it leads back to a"),
+        ({"a": "b", "b": "a"}, "aliases.a: it leads back to a"),
+        ({"a": "b", "b": "c", "c": "b"}, "aliases.a: it leads back to b"),
+        ({"mine": "zzz"}, "aliases.mine: zzz is no model"),
+        ({"deepseek-v4-flash": "zzz"}, "aliases.deepseek-v4-flash: zzz is no model"),
+    ],
+)
+def test_other_names_that_lead_nowhere(tmp_path: Path, aliases: dict[str, str], place: str) -> None:
+    """A name that leads to no prices, or in a circle, is refused: calls under it would go uncounted."""
+    with pytest.raises(PriceFileError) as caught:
+        book(tmp_path, HEAD + table_of(aliases) + CARD)
+
+    assert f"prices.toml: {place}" in str(caught.value)
+
+
+def table_of(aliases: dict[str, str]) -> str:
+    """Write other names as a table."""
+    return "[aliases]\n" + "".join(f'"{name}" = "{model}"\n' for name, model in aliases.items())
+
+
+def test_other_names_in_a_file_that_counts_alone(tmp_path: Path) -> None:
+    """Built-in models are no models of a file that counts alone; the library's own other names do not matter."""
+    alone = HEAD + "replace = true\n"
+    with pytest.raises(PriceFileError, match=r"aliases\.a: deepseek-flash is no model that has prices; there are mine"):
+        book(tmp_path, alone + table_of({"a": "deepseek-flash"}) + CARD)
+
+    assert book(tmp_path, alone + table_of({"a": "mine"}) + CARD).card("a", NOW) is not None
+
+
+@pytest.mark.parametrize(
+    "aliases",
+    [{"a": "b", "b": "mine"}, {"a": "b", "b": "c", "c": "mine"}, {"a": "deepseek-v4-flash"}, {"a": "deepseek-chat"}],
+)
+def test_other_names_of_other_names(tmp_path: Path, aliases: dict[str, str]) -> None:
+    """A name may stand for another one, of the file or of the library, that leads to prices."""
+    prices = book(tmp_path, HEAD + table_of(aliases) + CARD)
+    model = "deepseek-flash" if len(aliases) == 1 else "mine"
+
+    assert prices.card("a", NOW) == prices.card(model, NOW) is not None
+
+
+FULL = """
+as_of = 2026-11-29
+replace = false
+[aliases]
+a = "mine"
+[[card]]
+model = "mine"
+host = "gpu.example"
+valid_from = 2026-01-01
+valid_until = 2027-01-01
+source = "contract"
+CNY.flat = { hit = 0, miss = 1, output = 2 }
+USD.flat = { hit = 0, miss = 1, output = 2 }
+[[tariff]]
+windows = ["09:00-12:00"]
+days = ["Mon"]
+holidays = "peak"
+valid_from = 2026-01-01
+source = "contract"
+[holidays.2027]
+off = [2027-01-01]
+unsure = []
+source = "contract"
+[[meter]]
+name = "search"
+unit = "calls"
+per = 1000
+CNY = 5
+USD = 1
+valid_from = 2026-01-01
+source = "contract"
+"""
+
+
+@pytest.mark.parametrize(
+    ("key", "place"),
+    [
+        ("as_of =", "as_of"),
+        ("model =", "card 1.model"),
+        ("miss =", "card 1 (mine).CNY.flat.miss"),
+        ("windows =", "tariff 1 (2026-01-01).windows"),
+        ("days =", "tariff 1 (2026-01-01).days"),
+        ("off =", "holidays.2027.off"),
+        ("name =", "meter 1.name"),
+        ("unit =", "meter 1 (search).unit"),
+        ("per =", "meter 1 (search).per"),
+    ],
+)
+def test_keys_that_are_mistyped(tmp_path: Path, key: str, place: str) -> None:
+    """Where a key is missing because it is mistyped, what is written is named beside it, and no key that is right."""
+    assert "mine" in book(tmp_path, FULL).models
+    with pytest.raises(PriceFileError) as caught:
+        book(tmp_path, FULL.replace(key, f"x_{key}", 1))
+
+    slip = f"'x_{key.partition(' ')[0]}'"
+    assert str(caught.value).endswith(f"prices.toml: {place}: it is missing, and there is no such key as {slip}")
+
+
+@pytest.mark.parametrize(
+    ("tiers", "named"), [(("fat",), "fat"), (("peak", "offpeak"), "peak, offpeak"), ((), "nothing")]
+)
+def test_tiers_that_are_mistyped(tmp_path: Path, tiers: tuple[str, ...], named: str) -> None:
+    """Tiers that do not exist are named."""
+    inner = ", ".join(f"{tier} = {{ hit = 0, miss = 1, output = 2 }}" for tier in tiers)
+    with pytest.raises(PriceFileError, match=rf"\(x\)\.CNY: either .* are expected, not {named}$"):
+        book(tmp_path, HEAD + f"[[card]]\nmodel = 'x'\nCNY = {{ {inner} }}\n")

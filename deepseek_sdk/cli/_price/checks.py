@@ -42,14 +42,22 @@ def judged(file: str | None, now: float, say: Say, *, needs_holidays: bool) -> I
 def judge_age(book: PriceBook, now: float, say: Say) -> Finding:
     """Say how old prices are; those of the future are a slip of the pen, or of this machine's clock."""
     age = book.age_days(now)
+    if age < -1:
+        return _judge_future(book, -age, say)
     detail = say(en="as of {}, age in days: {}", zh="核对于 {}，距今 {} 天").format(book.as_of, age)
-    if -1 <= age <= MAX_AGE_DAYS:
+    if age <= MAX_AGE_DAYS:
         return ok("age", detail)
     advice = say(
         en="Compare them with DeepSeek's pricing page, and upgrade this package or give a file of prices.",
         zh="请与 DeepSeek 官网价格页核对，升级本软件包，或提供自己的价格文件。",
     )
     return failed("age", detail, advice)
+
+
+def _judge_future(book: PriceBook, days: int, say: Say) -> Finding:
+    detail = say(en="as of {}, which lies in the future: days to go: {}", zh="核对日期 {} 在未来，还有 {} 天")
+    advice = say(en="Correct as_of in the file, or this machine's clock.", zh="请修正文件中的 as_of，或本机的时钟。")
+    return failed("age", detail.format(book.as_of, days), advice)
 
 
 def judge_models(book: PriceBook, now: float, say: Say) -> Finding:
