@@ -237,8 +237,8 @@ class TestRecord:
     @pytest.mark.parametrize(
         ("error", "chunks", "expected"),
         [
-            (StallTimeout(request=REQUEST, limit=1), [chunk(reasoning_content="x" * 10), chunk("你好")], (0, 30, 5, 3)),
-            (openai.APITimeoutError(REQUEST), None, (0, 30, 0, 0)),
+            (StallTimeout(request=REQUEST, limit=1), [chunk(reasoning_content="x" * 10), chunk("你好")], (0, 60, 5, 3)),
+            (openai.APITimeoutError(REQUEST), None, (0, 60, 0, 0)),
             (openai.APIConnectionError(request=REQUEST), None, None),
         ],
     )
@@ -265,7 +265,7 @@ class TestRecord:
             record.settle(attempt, answer, 1, None, {"messages": [{"role": "", "content": "a" * 100}]})
             found.append((attempt.usage, attempt.is_estimated))
 
-        assert [(Usage(hit=0, miss=30, output=3, reasoning=0), True), (None, False)] == found
+        assert [(Usage(hit=0, miss=60, output=3, reasoning=0), True), (None, False)] == found
 
     def test_usage_is_that_of_all_attempts(self) -> None:
         """What the server told of each attempt is added up; what it told twice for one attempt is not."""

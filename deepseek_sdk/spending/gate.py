@@ -83,7 +83,7 @@ class Gate:
         now = budgets.now()
         if self._is_cold:
             # The first look at a price list reads it.
-            needs, wants = await call.io.offload(self._asked, budgets, call, now)
+            needs, wants = await call.io.offload(self._asked_first, budgets, call, now)
             self._is_cold = False
         else:
             needs, wants = self._asked(budgets, call, now)
@@ -100,6 +100,12 @@ class Gate:
         reply.on_end(partial(_over, ticket, bill))
         return reply
 
+    def _asked_first(self, budgets: Budgets, call: Call, now: float) -> tuple[list[Need], list[Want]]:
+        if any(budget.unit != "tokens" for budget in budgets):
+            # What prices reports may be another list; it is asked for the time afterwards, when nothing may be read.
+            call.record.cost()
+        return self._asked(budgets, call, now)
+
     def _asked(self, budgets: Budgets, call: Call, now: float) -> tuple[list[Need], list[Want]]:
         reckoning = self._reckoner.look_at(call, now)
         needs, wants = [], []
@@ -111,7 +117,8 @@ class Gate:
             need = reckoning.need(budget)
             if need.unpriced is not None:
                 self._check_price(budget, need.unpriced, call)
-            if need.amount:
+            # Without a price by a clock that may be wrong, nothing is reserved, and what it has cost is counted.
+            if need.amount or (need.unpriced is not None and not self._reckoner.knows_time):
                 needs.append(need)
                 wants.append(Want(budgets.purse(budget, scope, now), need.amount))
         return needs, wants

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+from dataclasses import replace
 from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
-from deepseek_sdk._estimate import estimate_prompt
+from deepseek_sdk._estimate import estimate_billed
 from deepseek_sdk._mode import thinking_mode
 from deepseek_sdk.routing.models import context_window
 from deepseek_sdk.spending.budget import MOST
@@ -19,9 +21,10 @@ if TYPE_CHECKING:
     from deepseek_sdk._call import Call
     from deepseek_sdk._record import Record
     from deepseek_sdk._usage import Usage
+    from deepseek_sdk.pricing.cost import Cost
     from deepseek_sdk.resilience.account import Account
     from deepseek_sdk.spending.budget import SpendBudget
-    from deepseek_sdk.spending.tariff import CostOf
+    from deepseek_sdk.spending.tariff import CostOf, Rates
 
 __all__ = ["Bill", "Expect", "Need", "Reckoner", "Reckoning"]
 
@@ -66,7 +69,7 @@ class _Asked(NamedTuple):
 
 class Reckoner:
     """
-    Reckons with prices and lengths.
+    Reckons with prices and lengths, by the server's clock once an answer has told it.
 
     Args:
         cost_of: Prices a usage, or None.
@@ -85,6 +88,75 @@ class Reckoner:
         self.tariff = Tariff(cost_of, has_hosts)
         self.expect = expect
         self._retries = retries
+        # How far this machine's clock is behind the server's; None until an answer has told. It is set in one step, by
+        # whichever thread comes by.
+        self._skew: float | None = None
+        self._heard: Record | None = None
+
+    @property
+    def knows_time(self) -> bool:
+        """Whether an answer has told the time: before that a price may be unknown only since the clock is wrong."""
+        return self._skew is not None
+
+    def hear(self, record: Record) -> None:
+        """
+        Take note that a call is over; the garbage collector may say so, thus it is looked at later.
+
+        Args:
+            record: The record of the call.
+        """
+        if _has_date(record):
+            self._heard = record
+
+    def skew(self) -> float:
+        """
+        Say how far this machine's clock is behind the server's, by the last call that told.
+
+        Returns:
+            Seconds, negative where it is ahead; 0 where the clocks agree, or nothing is known.
+        """
+        heard, self._heard = self._heard, None
+        if heard is not None:
+            # What is wrong with one call is told where it is settled, and is nothing to the next one.
+            with suppress(Exception):
+                return self.skew_of(heard)
+        return self._skew or 0.0
+
+    def skew_of(self, record: Record) -> float:
+        """
+        Say how far this machine's clock was behind the server's during a call, as reports of it do, and remember it.
+
+        Args:
+            record: The record of the call.
+
+        Returns:
+            Seconds, likewise; what was last known where this call does not tell.
+        """
+        cost = _cost_of(record) if _has_date(record) else None
+        if cost is not None:
+            self._skew = cost.clock_skew or 0.0
+        return self._skew or 0.0
+
+    def rates(self, model: str, unit: str, start: float, end: float, base_url: str, *, skew: float) -> Rates | None:
+        """
+        Tell what tokens cost.
+
+        Args:
+            model: The model that answers.
+            unit: "CNY" or "USD".
+            start: When the answer may begin, in seconds since 1970, by this machine's clock.
+            end: When it may end, likewise.
+            base_url: The endpoint that is asked.
+            skew: How far that clock is behind.
+
+        Returns:
+            The rates, or None where no price is known.
+        """
+        found = self.tariff.rates(model, unit, start + skew, end + skew, base_url)
+        if found is None and skew:
+            # The server's clock may be the wrong one: what has a price by either is counted.
+            found = self.tariff.rates(model, unit, start, end, base_url)
+        return found
 
     def look_at(self, call: Call, now: float) -> Reckoning:
         """
@@ -161,15 +233,23 @@ class Reckoning:
         if unit == "tokens":
             return prompt + output
         took = min(_QUEUE_S + output / _TOKENS_PER_S, self._call.limits.total)
-        rates = self._reckoner.tariff.rates(asked.model, unit, self._now, self._now + took, asked.base_url)
+        now, skew = self._now, self._skew()
+        rates = self._reckoner.rates(asked.model, unit, now, now + took, asked.base_url, skew=skew)
         # At least something: whoever spends must have something left.
         return None if rates is None else max(1, prompt * max(rates.hit, rates.miss) + output * rates.output)
+
+    def _skew(self) -> float:
+        # The skew is that of the machine's clock, and budgets may have been given another, which is right.
+        skew = self._reckoner.skew()
+        return self._call.record.at + skew - self._now if skew else 0.0
 
     def _prompt(self, *, is_worst: bool) -> int:
         found = self._prompts.get(is_worst)
         if found is None:
-            body = self._call.body
-            found = self._prompts[is_worst] = longest_prompt(body) if is_worst else 1 + estimate_prompt(body)
+            body, counted = self._call.body, self._call.record.counted or 0
+            # What was counted may have become longer on the way here.
+            found = longest_prompt(body) if is_worst else max(counted, 1 + estimate_billed(body))
+            self._prompts[is_worst] = found
         return found
 
     def _output(self, asked: _Asked, *, is_worst: bool) -> int:
@@ -208,33 +288,53 @@ class Bill:
         """Say that the attempts made until now are all: later ones are somebody else's to count."""
         if self._last is None:
             self._last = len(self._record.attempts)
+            self._reckoner.hear(self._record)
 
     def __call__(self) -> list[int]:
         """Add it up."""
         attempts, used = self._record.attempts[self._first : self._last], [0] * len(self._needs)
+        has_money = any(need.unit != "tokens" for need in self._needs)
+        skew = self._reckoner.skew_of(self._record) if attempts and has_money else 0.0
         for attempt in attempts:
             for place, need in enumerate(self._needs):
-                used[place] += self._used(attempt, need)
+                used[place] += self._used(attempt, need, skew)
         return used
 
-    def _used(self, attempt: Attempt, need: Need) -> int:
+    def _used(self, attempt: Attempt, need: Need, skew: float) -> int:
         usage = attempt.usage
         if usage is None:
             return need.once if _is_billed(attempt, need) else 0
         if need.unit == "tokens":
             return usage.prompt + usage.output
-        return 0 if _is_here(attempt.account) else self._cost(attempt, usage, need)
+        return 0 if _is_here(attempt.account) else self._cost(attempt, usage, need, skew)
 
-    def _cost(self, attempt: Attempt, usage: Usage, need: Need) -> int:
+    def _cost(self, attempt: Attempt, usage: Usage, need: Need, skew: float) -> int:
         begun = self._record.at + attempt.started
         ended = begun if attempt.ended is None else self._record.at + attempt.ended
-        account, tariff = attempt.account, self._reckoner.tariff
+        account, reckoner = attempt.account, self._reckoner
         base_url = "" if account is None else account.base_url
-        rates = tariff.rates(attempt.model, need.unit, begun, ended, base_url)
+        rates = reckoner.rates(attempt.model, need.unit, begun, ended, base_url, skew=skew)
         if rates is None and account is not None:
             # The server may know the model by another name than the price list.
-            rates = tariff.rates(account.model, need.unit, begun, ended, base_url)
+            rates = reckoner.rates(account.model, need.unit, begun, ended, base_url, skew=skew)
         return 0 if rates is None else rates.of(usage)
+
+
+def _has_date(record: Record) -> bool:
+    return record.headers is not None and record.headers.get("date") is not None
+
+
+def _cost_of(record: Record) -> Cost | None:
+    """Tell what reports say that a call costs: it says by which clock."""
+    cost = record.cost()
+    if cost is not None or record.price is None:
+        return cost
+    # Again: the server may know the model by another name.
+    return record.price(replace(record, attempts=[_as_asked(attempt) for attempt in record.attempts]))
+
+
+def _as_asked(attempt: Attempt) -> Attempt:
+    return attempt if attempt.account is None else replace(attempt, model=attempt.account.model)
 
 
 def _is_billed(attempt: Attempt, need: Need) -> bool:

@@ -125,9 +125,9 @@ def test_expected_needs_follow_the_lengths() -> None:
     found = need(SpendBudget(limit=1, unit="tokens"), expect=expect)
 
     assert [{"model": "deepseek-flash", "mode": "off", "template": None}] == asked
-    assert 62 + 300 == found.amount == found.once
-    assert 62 + 10 == need(SpendBudget(limit=1, unit="tokens"), {**ASK, "max_tokens": 10}, expect=expect).amount
-    assert 62 + 900 == need(SpendBudget(limit=1, unit="tokens"), {**ASK, "n": 3}, expect=expect).amount
+    assert 67 + 300 == found.amount == found.once
+    assert 67 + 10 == need(SpendBudget(limit=1, unit="tokens"), {**ASK, "max_tokens": 10}, expect=expect).amount
+    assert 67 + 900 == need(SpendBudget(limit=1, unit="tokens"), {**ASK, "n": 3}, expect=expect).amount
 
 
 def test_worst_needs_are_for_every_attempt() -> None:
@@ -156,7 +156,7 @@ def test_the_dearest_target_counts() -> None:
     budget = SpendBudget(limit=1)
     flash, pro = (need(budget, targets=(one,)).amount for one in (FLASH, PRO))
 
-    assert 62 * 4_500_000 + 2000 * 13_500_000 == pro > flash
+    assert 67 * 4_500_000 + 2000 * 13_500_000 == pro > flash
     assert pro == need(budget, targets=(FLASH, PRO, LOCAL, RULES)).amount
     assert 0 == need(budget, targets=(LOCAL, RULES)).amount
     assert 0 < need(SpendBudget(limit=1, unit="tokens"), targets=(LOCAL,)).amount
@@ -183,8 +183,8 @@ def test_a_change_of_prices_is_reckoned_with() -> None:
     cheap = need(SpendBudget(limit=1), {**ASK, "max_tokens": 100_000}, limits=limits).amount
     dear = need(SpendBudget(limit=1), {**ASK, "thinking": {}, "reasoning_effort": "max"}).amount
 
-    assert 62 * 1_000_000 + 2000 * 4_000_000 == cheap
-    assert 62 * 1_000_000 + 32_000 * 4_000_000 == dear
+    assert 67 * 1_000_000 + 2000 * 4_000_000 == cheap
+    assert 93 * 1_000_000 + 32_000 * 4_000_000 == dear
     late = Reckoner(cost_of, None).look_at(make_call(body=ASK), NOON + 3000).need(SpendBudget(limit=1))
     assert 2 * cheap == late.amount
 

@@ -42,8 +42,8 @@ BODY = {
     "thinking": {"type": "disabled"},
     "max_tokens": 500,
 }
-# 3 tokens of prompt and 500 of answer.
-EXPECTED = Decimal("0.002003")
+# 8 tokens of prompt, 4 of them written around it, and 500 of answer.
+EXPECTED = Decimal("0.002008")
 ACCOUNT = Account("https://api.deepseek.com", "deepseek-flash", "sha256:0123456789ab")
 
 
@@ -127,7 +127,7 @@ def test_what_has_no_room_is_not_sent() -> None:
     assert isinstance(error, BudgetExceededError)
     assert ("user/day/CNY", "user 小明", "CNY") == (error.budget, error.scope, error.unit)
     assert (Decimal("0.005"), COST, EXPECTED) == (error.limit, error.spent, error.requested)
-    assert (Decimal("0.000403"), NOON + 12 * 3600) == (error.reserved, error.until)
+    assert (Decimal("0.000408"), NOON + 12 * 3600) == (error.reserved, error.until)
     assert 2 == len(backend.calls)
     assert not classify(error).retry
     assert "onetwo" == text(finish(proceed(call(user="小红"))))
@@ -250,7 +250,7 @@ def test_an_answer_without_usage_costs_what_it_is_estimated_at() -> None:
     budgets = in_memory(SpendBudget(limit=1))
     text(finish(chain(budgets, Endless(said("one", "two")))(call())))
 
-    assert [("all", Decimal("0.00001"), 0)] == amounts(budgets)
+    assert [("all", Decimal("0.000015"), 0)] == amounts(budgets)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("deepseek-v4-pro", Decimal("0.01125")), ("a-name-of-its-own", COST)])
@@ -448,7 +448,7 @@ def test_another_process_gives_back_what_it_does_not_need(tmp_path: Path) -> Non
             one.close()
             await super().sleep(seconds)
 
-    asked = call(io=Watching(), body={**BODY, "max_tokens": 1990})
+    asked = call(io=Watching(), body={**BODY, "max_tokens": 1985})
 
     assert "onetwo" == text(finish(chain(two)(asked)))
     assert 1 == len(looks)
@@ -469,7 +469,7 @@ def test_a_call_does_not_wait_long(tmp_path: Path) -> None:
         finish(chain(two)(call(io=io)))
 
     assert 0.5 < io.now() < 1
-    assert [0, 503] == [caught.value.spent, caught.value.reserved]
+    assert [0, 508] == [caught.value.spent, caught.value.reserved]
     held.abandon()
     one.close()
     two.close()
