@@ -85,9 +85,7 @@ class CallOptions:
             _check_text(name, getattr(self, name))
         if self.tags is not UNSET:
             object.__setattr__(self, "tags", _checked_tags(self.tags))
-        if not (self.token_budget in (UNSET, None) or hasattr(self.token_budget, "policy")):
-            message = f"token_budget must be a TokenBudget or None, not {self.token_budget!r}"
-            raise ConfigurationError(message)
+        _check_budget(self.token_budget)
 
     def over(self, other: CallOptions) -> CallOptions:
         """
@@ -114,6 +112,14 @@ def _check_choice(name: str, value: object, choices: tuple[object, ...]) -> None
 def _check_text(name: str, value: object) -> None:
     if not (value is UNSET or value is None or isinstance(value, str)):
         message = f"{name} must be a string or None, not {value!r}"
+        raise ConfigurationError(message)
+
+
+def _check_budget(value: object) -> None:
+    # Known by its fields: few clients need the module it is in. The class has them as well, but no values in them.
+    is_budget = hasattr(value, "policy") and hasattr(value, "limit") and not isinstance(value, type)
+    if not (value is UNSET or value is None or is_budget):
+        message = f"token_budget must be a TokenBudget or None, not {value!r}"
         raise ConfigurationError(message)
 
 

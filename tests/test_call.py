@@ -9,7 +9,9 @@ import pytest
 from deepseek_sdk._call import CallOptions, checked_options, current_options, options
 from deepseek_sdk._clock import UNSET, Deadlines
 from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.routing.router import Router
 from deepseek_sdk.testing.scripted import make_call
+from deepseek_sdk.tokens.fitting import TokenBudget
 
 
 @pytest.mark.parametrize(
@@ -30,6 +32,9 @@ from deepseek_sdk.testing.scripted import make_call
         ({"tags": None}, "tags must be a mapping"),
         ({"lint": "warn"}, "lint must be one of 'strict', 'repair', 'off', not 'warn'"),
         ({"token_budget": 5}, "token_budget must be a TokenBudget or None, not 5"),
+        ({"token_budget": TokenBudget}, "token_budget must be a TokenBudget or None, not <class"),
+        ({"token_budget": Router()}, "token_budget must be a TokenBudget or None, not <"),
+        ({"token_budget": {"policy": "history"}}, "token_budget must be a TokenBudget or None, not {"),
         ({"on_empty": "retry"}, "on_empty must be one of 'error', 'accept', not 'retry'"),
         (
             {"timeout": 5},
@@ -64,6 +69,12 @@ def test_options_are_checked(given: dict[str, Any], text: str) -> None:
 def test_options_are_laid_over_others(ours: CallOptions, theirs: CallOptions, expected: CallOptions) -> None:
     """What is given wins, None included, and deadlines are laid over one by one."""
     assert expected == ours.over(theirs)
+
+
+@pytest.mark.parametrize("budget", [TokenBudget(), None, UNSET])
+def test_budgets_that_can_be_used(budget: Any) -> None:
+    """A budget is taken as it is, and so is the word that there is none."""
+    assert budget is checked_options({"token_budget": budget}).token_budget
 
 
 def test_options_of_a_block_end_with_it() -> None:

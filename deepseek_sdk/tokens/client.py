@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import openai
 
+from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.routing.models import DEFAULT_MODEL
 from deepseek_sdk.tokens.drift import Drift
 
@@ -86,7 +87,12 @@ class Tokens:
 
         Raises:
             TypeError: There are neither messages nor a prompt.
+            ConfigurationError: One of them is of another type; the message names it.
         """
+        if _is_given(extra_body) and not isinstance(extra_body, Mapping):
+            raise ConfigurationError(f"extra_body must be a mapping or None, not {type(extra_body).__name__}")
+        if isinstance(messages, str):
+            raise ConfigurationError("messages must be a list of messages, not a text; for that there is count_text()")
         named = {
             "messages": messages,
             "model": model,
@@ -103,10 +109,12 @@ class Tokens:
 
     def count_text(self, text: str) -> int:
         """Count a text alone: plain characters, without any template."""
+        _check_text("text", text)
         return self._counter().count_text(text)
 
     def pieces(self, text: str) -> Sequence[Piece]:
         """Cut a text at its tokens, but never inside a character."""
+        _check_text("text", text)
         return self._counter().pieces(text)
 
     def fit(self, messages: Iterable[Any], *, budget: TokenBudget, model: str = DEFAULT_MODEL, **fields: Any) -> Fit:
@@ -124,9 +132,12 @@ class Tokens:
 
         Raises:
             ContextOverflowError: It is too long, and nothing may be left out.
+            ConfigurationError: An argument is of another type; the message names it.
         """
-        from deepseek_sdk.tokens.fitting import fit  # noqa: PLC0415  only who fits needs it
+        from deepseek_sdk.tokens.fitting import TokenBudget, fit  # noqa: PLC0415  only who fits needs it
 
+        if not isinstance(budget, TokenBudget):
+            raise ConfigurationError(f"budget must be a TokenBudget, not {budget!r}")
         body = _body({"messages": messages, "model": model, **fields})
         return fit(body, budget, self._counter(), memory=self._cuts)
 
@@ -217,7 +228,39 @@ def _body(fields: Mapping[str, Any]) -> dict[str, Any]:
     body = {name: _plain(value) for name, value in fields.items() if _is_given(value)}
     if "messages" not in body and "prompt" not in body:
         raise TypeError("count() needs messages or a prompt")
+    _check_body(body, fields)
     return body
+
+
+def _check_body(body: Mapping[str, Any], fields: Mapping[str, Any]) -> None:
+    _check_messages(body.get("messages", []))
+    _check_prompt(body.get("prompt", ""))
+    if "suffix" in body:
+        _check_text("suffix", fields["suffix"])
+    if not isinstance(body.get("tools", []), list):
+        raise ConfigurationError(f"tools must be a list of tools, not {type(fields['tools']).__name__}")
+
+
+def _check_messages(messages: Any) -> None:
+    # What a conversation says is not for logs: errors tell types alone.
+    if not isinstance(messages, list):
+        raise ConfigurationError(f"messages must be a list of messages, not {type(messages).__name__}")
+    for index, message in enumerate(messages):
+        if not isinstance(message, dict):
+            raise ConfigurationError(f"messages[{index}] must be a message, not {type(message).__name__}")
+
+
+def _check_prompt(prompt: Any) -> None:
+    if not isinstance(prompt, str | list):
+        raise ConfigurationError(f"prompt must be a string or a list of strings, not {type(prompt).__name__}")
+    if isinstance(prompt, list):
+        for index, text in enumerate(prompt):
+            _check_text(f"prompt[{index}]", text)
+
+
+def _check_text(name: str, text: Any) -> None:
+    if not isinstance(text, str):
+        raise ConfigurationError(f"{name} must be a string, not {type(text).__name__}")
 
 
 def _is_given(value: Any) -> bool:

@@ -13,7 +13,7 @@ from deepseek_sdk.tokens.parts import UnrenderableError
 from deepseek_sdk.tokens.rendering import choose_renderer
 from deepseek_sdk.tokens.request import UNKNOWN_MODEL, Completion, read_request, variants
 from deepseek_sdk.tokens.shares import share_out
-from deepseek_sdk.tokens.turns import plan_of, render_stretch
+from deepseek_sdk.tokens.turns import Plan, Stretch, plan_of, render_stretch
 from deepseek_sdk.tokens.vocabulary import choose_vocabulary, is_sendable
 
 if TYPE_CHECKING:
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.tokens.parts import Renderer
     from deepseek_sdk.tokens.request import Prompt
-    from deepseek_sdk.tokens.turns import Plan, Stretch
     from deepseek_sdk.tokens.vocabulary import Piece, Vocabulary
 
 __all__ = ["Counter", "TokenCount"]
@@ -157,7 +156,7 @@ class Counter:
         request, memo = read_request(body), self._tallies.get()
         if isinstance(request, Completion) or request.doubts:
             return None
-        found = [memo.peek(stretch.key) for stretch in plan_of(request, is_exact=True).stretches]
+        found = [memo.peek(stretch.key) for stretch in _planned(request, is_exact=True).stretches]
         return None if None in found else sum(tally.total for tally in found if tally is not None)
 
     def fits(self, body: Mapping[str, Any], limit: int) -> bool | None:
@@ -225,7 +224,7 @@ class Counter:
         return TokenCount(total=total, exact=not doubts, by_message=tally.shares, low=low, high=high, why=doubts)
 
     def _tally(self, request: Prompt, renderer: Renderer) -> _Tally:
-        memo, tallies, plan = self._tallies.get(), list[_Tally](), plan_of(request, is_exact=renderer.is_exact)
+        memo, tallies, plan = self._tallies.get(), list[_Tally](), _planned(request, is_exact=renderer.is_exact)
         for stretch in plan.stretches:
             tally = memo.get(stretch.key)
             if tally is None:
@@ -252,6 +251,15 @@ class Counter:
             memo.put(key, tokens)
             found[key] = tokens
         return [found[key] or 0 for key in keys]
+
+
+def _planned(request: Prompt, *, is_exact: bool) -> Plan:
+    try:
+        return plan_of(request, is_exact=is_exact)
+    except RecursionError:
+        # JSON goes deeper than functions of Python do: what is nested as deep is known by how it is written.
+        key = ("deep", is_exact, key_of_text(repr(request)))
+        return Plan(request, [Stretch(key, "whole", 0, len(request.messages))])
 
 
 def _signature(body: Mapping[str, Any]) -> Hashable:

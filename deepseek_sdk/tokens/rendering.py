@@ -38,7 +38,8 @@ class RecipeRenderer:
             dict(zip(_NAMES.values(), versions, strict=True))
         )
         self._request = recipe.ChatCompletionRequest
-        self._refusals = (recipe.ConversionError, ValueError, TypeError)
+        # What no number of its own holds, and what is nested too deep for it, come as errors of Python's.
+        self._refusals = (recipe.ConversionError, ValueError, TypeError, OverflowError, RecursionError)
         self._encodings: dict[Version, Any] = {"v41": recipe.DeepseekV41Encoding(), "v4": recipe.DeepseekV4Encoding()}
 
     def render(self, prompt: Prompt) -> tuple[Part, ...]:

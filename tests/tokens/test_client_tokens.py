@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import inspect
 import logging
+import re
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import openai
@@ -12,8 +14,10 @@ import pydantic
 import pytest
 from openai.types.chat import ChatCompletion, ChatCompletionMessage
 
+from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.tokens import AsyncTokens, Counter, DeepSeekVocabulary, Drift, Tokens
 from deepseek_sdk.tokens.encoders import KitokenEncoder, TokenizersEncoder
+from deepseek_sdk.tokens.fitting import TokenBudget
 
 if TYPE_CHECKING:
     from deepseek_sdk.testing import Vocabulary
@@ -56,6 +60,94 @@ def test_nothing_to_count(driver: Driver, tokens: Tokens) -> None:
     """Neither messages nor a prompt is a mistake of the program."""
     with pytest.raises(TypeError, match="messages or a prompt"):
         driver.call(tokens.count)
+
+
+# Conversations that are none, and what is said of them.
+NO_MESSAGES: list[tuple[Any, str]] = [
+    ("你好", "messages must be a list of messages, not "),
+    (5, "messages must be a list of messages, not int"),
+    (True, "messages must be a list of messages, not bool"),
+    (MESSAGES[0], "messages must be a list of messages, not dict"),
+    (ChatCompletionMessage(role="assistant", content="x"), "messages must be a list of messages, not "),
+    (object(), "messages must be a list of messages, not object"),
+    (b"hello", "messages[0] must be a message, not int"),
+    (["hello"], "messages[0] must be a message, not str"),
+    ([*MESSAGES, None], "messages[1] must be a message, not NoneType"),
+    ({"a": 1}.values(), "messages[0] must be a message, not int"),
+    ((MESSAGES,), "messages[0] must be a message, not list"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "text"), NO_MESSAGES)
+@pytest.mark.parametrize("name", ["count", "fit"])
+def test_messages_that_are_none(driver: Driver, tokens: Tokens, name: str, wrong: Any, text: str) -> None:
+    """What is no conversation is refused by its name, and what it says is not shown."""
+    more = {"budget": TokenBudget()} if name == "fit" else {}
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(text)}") as caught:
+        driver.call(getattr(tokens, name), wrong, **more)
+
+    assert "hello" not in str(caught.value)
+
+
+def test_texts_have_their_own_method(driver: Driver, tokens: Tokens) -> None:
+    """Who counts a text as a conversation is told what counts it."""
+    with pytest.raises(ConfigurationError, match=r"count_text\(\)"):
+        driver.call(tokens.count, "你好")
+
+
+@pytest.mark.parametrize(
+    ("given", "name"),
+    [
+        ({"prompt": 5}, "prompt"),
+        ({"prompt": {"a": "b"}}, "prompt"),
+        ({"prompt": [1, 2]}, "prompt[0]"),
+        ({"prompt": "def", "suffix": 5}, "suffix"),
+        ({"prompt": "def", "suffix": b"x"}, "suffix"),
+        ({"messages": MESSAGES, "tools": 5}, "tools"),
+        ({"messages": MESSAGES, "tools": {"type": "function"}}, "tools"),
+        ({"messages": MESSAGES, "extra_body": 5}, "extra_body"),
+        ({"messages": MESSAGES, "extra_body": {"messages": "hello"}}, "messages"),
+    ],
+)
+def test_other_arguments_are_checked(driver: Driver, tokens: Tokens, given: dict[str, Any], name: str) -> None:
+    """What else a prompt is made of is refused by its name, where it is of another type."""
+    with pytest.raises(ConfigurationError, match=f"^{re.escape(name)} must be "):
+        driver.call(tokens.count, **given)
+
+
+@pytest.mark.parametrize("name", ["count_text", "pieces"])
+@pytest.mark.parametrize("wrong", [None, 5, b"hello", ["hello"], MESSAGES])
+def test_texts_that_are_none(driver: Driver, tokens: Tokens, name: str, wrong: Any) -> None:
+    """What is no text is refused by its name."""
+    with pytest.raises(ConfigurationError, match=r"^text must be a string, not "):
+        driver.call(getattr(tokens, name), wrong)
+
+
+@pytest.mark.parametrize("wrong", [None, 5, "history", {"limit": 5}, TokenBudget])
+def test_budgets_that_are_none(driver: Driver, tokens: Tokens, wrong: Any) -> None:
+    """What is no budget is refused by its name, as is the class."""
+    with pytest.raises(ConfigurationError, match=r"^budget must be a TokenBudget, not "):
+        driver.call(tokens.fit, MESSAGES, budget=wrong)
+
+
+@pytest.mark.parametrize("make", [list, tuple, iter, lambda messages: (message for message in messages)])
+@pytest.mark.parametrize("name", ["count", "fit"])
+def test_any_iterable_of_messages(driver: Driver, tokens: Tokens, name: str, make: Any) -> None:
+    """Messages come in any iterable, as dictionaries, other mappings or objects of openai."""
+    spoken = [*MESSAGES, MappingProxyType(MESSAGES[0]), ChatCompletionMessage(role="assistant", content="x")]
+    more = {"budget": TokenBudget()} if name == "fit" else {}
+    made = driver.call(getattr(tokens, name), make(spoken), **more)
+
+    assert made == driver.call(getattr(tokens, name), spoken, **more)
+
+
+@pytest.mark.parametrize("nothing", [None, openai.omit, openai.NOT_GIVEN])
+def test_prompts_without_messages(driver: Driver, tokens: Tokens, nothing: Any) -> None:
+    """With a prompt there need be no messages."""
+    total = driver.call(tokens.count, nothing, prompt="def f(x", suffix=nothing, extra_body=nothing).total
+
+    assert total == driver.call(tokens.count, nothing, prompt=("def f(", "x")).total
+    assert total == driver.call(tokens.fit, nothing, budget=TokenBudget(), prompt="def f(x").total
 
 
 def test_answers_as_they_came(driver: Driver, emulator: StartEmulator, tokens: Tokens, counter: Counter) -> None:

@@ -70,9 +70,15 @@ class CallFitter:
         if fit.to_summarise and isinstance(budget.summarise_with, str):
             fit = await self._with_summary(call, proceed, fitter, fit, budget.summarise_with)
         if not fit.is_changed:
+            call.record.counted = self._known(call.body)
             return call
         call.record.repairs.extend([_told(fit), *(f"token_budget: {note}" for note in fit.notes)])
         return call.replace(body=fit.body)
+
+    def _known(self, body: Mapping[str, Any]) -> int | None:
+        # Just counted: what is compared with the bill is what is sent, and only where every part of it is known.
+        known: Callable[[Mapping[str, Any]], int | None] | None = getattr(self._counter(), "known", None)
+        return None if known is None else known(body)
 
     def _room(self, call: Call, budget: TokenBudget) -> Room | None:
         if getattr(call.upstream, "is_last_resort", False) or not can_be_fitted(call.body):

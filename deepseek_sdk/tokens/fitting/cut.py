@@ -106,6 +106,7 @@ class Cut:
         texts: Parts of texts.
         summary: What stands in the place of the messages, or "".
         question: What the parts were chosen by, or "".
+        limit: How long the request might be that it was made for, in tokens.
         covers: How many of the first messages it depends on.
         digest: What these were.
     """
@@ -114,6 +115,7 @@ class Cut:
     texts: tuple[TextCut, ...] = ()
     summary: str = ""
     question: str = ""
+    limit: int = 0
     covers: int = 0
     digest: bytes = b""
 

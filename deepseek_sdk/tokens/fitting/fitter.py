@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, Any
 from deepseek_sdk._wire import stub_response
 from deepseek_sdk.errors import ContextOverflowError, rejected
 from deepseek_sdk.tokens.fitting.cut import Cut, applied, digest, texts_of
-from deepseek_sdk.tokens.fitting.memory import conversation_key
+from deepseek_sdk.tokens.fitting.memory import budget_key, conversation_key
 from deepseek_sdk.tokens.fitting.plan import SUMMARY_SHARE, Planner
 from deepseek_sdk.tokens.fitting.request import Request
 from deepseek_sdk.tokens.fitting.textcut import TextCutter, question_in
 from deepseek_sdk.tokens.fitting.turns import last_user
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from deepseek_sdk.tokens.fitting.budget import Policy, TokenBudget
     from deepseek_sdk.tokens.fitting.counts import Counted, Counts
@@ -127,9 +127,9 @@ class Fitter:
         self._cutter = TextCutter(budget, counter.count_text, self._question)
 
     @cached_property
-    def _key(self) -> str:
+    def _key(self) -> Hashable:
         window = "any" if self._room is None else self._room.window
-        return conversation_key(self._request.messages, self._session_id, self._budget.policy, window)
+        return conversation_key(self._request.messages, self._session_id, budget_key(self._budget), window)
 
     def fit(self) -> Fit:
         """
@@ -163,7 +163,7 @@ class Fitter:
         )
 
     def _cut(self, counted: Counted, limit: int) -> Fit:
-        before = None if self._memory is None else self._memory.recall(self._key, self._request.messages)
+        before = None if self._memory is None else self._memory.recall(self._key, self._request.messages, self._room)
         if before is not None and self._still_serves(before):
             again = self._made(before, counted, is_remembered=True)
             if again.total <= self._threshold(limit):
@@ -209,7 +209,8 @@ class Fitter:
 
     def _sealed(self, cut: Cut) -> Cut:
         covered = self._request.messages[: cut.reach]
-        return replace(cut, question=self._question, covers=cut.reach, digest=digest(covered))
+        limit = 0 if self._room is None else self._room.limit
+        return replace(cut, question=self._question, limit=limit, covers=cut.reach, digest=digest(covered))
 
     def _made(self, cut: Cut, counted: Counted, *, is_remembered: bool = False) -> Fit:
         messages = applied(self._request.messages, cut)
@@ -255,9 +256,13 @@ class Fitter:
 
     def _summarised(self, fit: Fit, before: Cut | None) -> Fit:
         """Let a summary stand in the place of what was dropped, or say what it is still to be made of."""
-        if not fit.cut.drops or self._budget.policy != "history":
+        if not fit.cut.drops:
             return fit
-        told = _to_tell(self._request.messages, fit.cut, before)
+        messages = self._request.messages
+        if self._budget.policy != "history":
+            # Turns of the middle may come back with the next question: no earlier text is to tell of them still.
+            return self._compressed(fit, _to_tell(messages, fit.cut, None))
+        told = _to_tell(messages, fit.cut, before)
         if callable(self._budget.summarise_with):
             try:
                 return self.with_summary(fit, self._budget.summarise_with(told))
@@ -265,6 +270,11 @@ class Fitter:
                 return self.without_summary(fit, error)
         if isinstance(self._budget.summarise_with, str):
             return replace(fit, to_summarise=told)
+        return self._compressed(fit, told)
+
+    def _compressed(self, fit: Fit, told: Sequence[Mapping[str, Any]]) -> Fit:
+        if self._budget.compressor is None:
+            return fit
         texts = [text.text for text in texts_of(told)]
         return self.with_summary(fit, self._cutter.compressed(texts, self.room_for_summary))
 
@@ -286,7 +296,7 @@ class Fitter:
         """
         summary = summary.strip()
         if not summary:
-            return replace(fit, to_summarise=(), notes=(*fit.notes, *self._cutter.notes))
+            return replace(fit, to_summarise=(), notes=tuple(dict.fromkeys([*fit.notes, *self._cutter.notes])))
         counted = self._request.count(self._request.messages)
         longer = self._made(replace(fit.cut, summary=summary), counted)
         if fit.limit is not None and longer.total > fit.limit:

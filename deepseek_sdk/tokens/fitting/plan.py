@@ -76,6 +76,8 @@ class Planner:
             for _ in range(2):
                 # Not all that has to go does: blocks are left out as a whole. The second time makes up for that.
                 state.cut_texts(self._long_texts(limit), target, floor=self._floor(limit))
+            if state.size > target:
+                target -= self._room_for_summary(limit)
             state.drop_turns(target, head=self.budget.head_share, keep=self.budget.keep_turns)
         if state.size > limit:
             state.drop_turns(limit, head=0.0, keep=1)
@@ -109,7 +111,8 @@ class Planner:
         return min(limit // _LONG_SHARE, _LONG) // _FLOOR
 
     def _room_for_summary(self, limit: int) -> int:
-        return limit // SUMMARY_SHARE if self.budget.summarise_with or self.budget.compressor else 0
+        is_told = self.budget.compressor or (self.budget.policy == "history" and self.budget.summarise_with)
+        return limit // SUMMARY_SHARE if is_told else 0
 
 
 class _State:
