@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from deepseek_sdk.dialect.thinking import EFFORTS
 from deepseek_sdk.telemetry import semconv
 from deepseek_sdk.telemetry.inference import usage_of
 
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._attempt import Attempt
     from deepseek_sdk._record import Record
     from deepseek_sdk.pricing.cost import Cost
+    from deepseek_sdk.telemetry.content import Texts
     from deepseek_sdk.telemetry.inference import Inference
     from deepseek_sdk.telemetry.place import Place
 
@@ -25,11 +27,14 @@ __all__ = [
     "inference_attributes",
     "operation_of",
     "request_attributes",
+    "stop_attributes",
 ]
 
 Attributes: TypeAlias = "dict[str, Any]"
 
 _LONGEST_NAME = 256
+# Of any other text nobody knows what it says: an effort is told only where it is one of the API's words.
+_EFFORTS = frozenset(("none", *EFFORTS))
 _NUMBERS = (
     ("temperature", semconv.TEMPERATURE, float),
     ("top_p", semconv.TOP_P, float),
@@ -99,11 +104,9 @@ def request_attributes(body: Mapping[str, Any], *, is_stream: bool, template: st
             told[attribute] = kind(value)
     if is_stream:
         told[semconv.IS_STREAM] = True
-    if isinstance(level := body.get("reasoning_effort"), str):
+    level = body.get("reasoning_effort")
+    if isinstance(level, str) and level in _EFFORTS:
         told[semconv.REASONING_LEVEL] = level
-    stop = body.get("stop")
-    if stop and (isinstance(stop, str) or all(isinstance(item, str) for item in stop)):
-        told[semconv.STOP_SEQUENCES] = [stop] if isinstance(stop, str) else list(stop)
     n = body.get("n")
     if isinstance(n, int) and not isinstance(n, bool) and n != 1:
         told[semconv.CHOICE_COUNT] = n
@@ -111,6 +114,24 @@ def request_attributes(body: Mapping[str, Any], *, is_stream: bool, template: st
         told[semconv.PROMPT_NAME] = template
     told[semconv.OUTPUT_TYPE] = _output_type(body.get("response_format"))
     return told
+
+
+def stop_attributes(body: Mapping[str, Any], texts: Texts) -> Attributes:
+    """
+    Tell at which words an answer was to end: texts of the caller's, for where content is told.
+
+    Args:
+        body: The body of the request.
+        texts: Makes of each text what may be told.
+
+    Returns:
+        The attribute, or nothing where there are none, or where they are no texts.
+    """
+    stop = body.get("stop")
+    stops = [stop] if isinstance(stop, str) else stop
+    if not stop or not isinstance(stops, list | tuple) or not all(isinstance(item, str) for item in stops):
+        return {}
+    return {semconv.STOP_SEQUENCES: [texts(item) for item in stops]}
 
 
 def _output_type(response_format: object) -> str:

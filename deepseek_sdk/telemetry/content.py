@@ -33,8 +33,12 @@ class Texts:
     def __call__(self, text: str) -> str:
         """Redact, then cut: half a secret at a cut would not be recognised."""
         try:
+            given: Any = str(text) if self._redact is None else self._redact(text)
+            if not isinstance(given, str):
+                # A function that forgets to return says nothing about the text: "None" would look like an answer.
+                return _WITHHELD
             # What may hold half a character cannot be sent.
-            clean = str(text if self._redact is None else self._redact(text)).encode("utf-8", "replace").decode()
+            clean = given.encode("utf-8", "replace").decode()
         except Exception:  # noqa: BLE001  a function of the user's; without its word nothing may leave
             return _WITHHELD
         return clean if len(clean) <= self._limit else f"{clean[: self._limit]}… [{len(clean) - self._limit} more]"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -11,7 +12,7 @@ from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.telemetry.listening import Listening
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Mapping
+    from collections.abc import Callable
 
 __all__ = ["Content", "Currency", "Ids", "Semconv", "Telemetry"]
 
@@ -51,7 +52,8 @@ class Telemetry:
     Attributes:
         content: Where prompts and answers stand: "off" (the default), "spans", "events" or "both"; else
             OTEL_INSTRUMENTATION_GENAI_CAPTURE_MESSAGE_CONTENT.
-        redact: Takes each text before it leaves the process, and gives what may; where it fails, nothing may.
+        redact: Takes each text before it leaves the process, and gives what may; where it fails, or gives
+            no string, nothing may.
         content_limit: How many characters of a text are kept, after *redact*.
         user_ids: How users are named on spans: as "hash" (the default), "raw", or not at all ("off").
         session_ids: How sessions, and tenants, are: "raw" is the default, for conversations can be followed by it.
@@ -65,6 +67,9 @@ class Telemetry:
         chunk_times: Measure the time between chunks, which makes each of them dearer.
         suppress_others: Other instrumentations of openai leave out calls that are told here.
         tracer_provider: In place of the one that is set for the process; so *meter_provider*, *logger_provider*.
+
+    Raises:
+        ConfigurationError: One of them cannot be used; the message names it.
     """
 
     content: Content | Unset = UNSET
@@ -92,11 +97,21 @@ class Telemetry:
         _check("currency", self.currency, (None, *get_args(Currency)))
         _check("propagate", self.propagate, ("auto", True, False))
         _check("semconv", self.semconv, (UNSET, *get_args(Semconv)))
-        if isinstance(self.metric_tags, str):
-            raise ConfigurationError(f"metric_tags must be several keys, not {self.metric_tags!r}")
+        _check_keys("metric_tags", self.metric_tags)
         if type(self.content_limit) is not int or self.content_limit < 0:
             raise ConfigurationError(f"content_limit must be a number of characters, not {self.content_limit!r}")
+        self._check_helpers()
         object.__setattr__(self, "listening", Listening(self))
+
+    def _check_helpers(self) -> None:
+        if not (self.redact is None or callable(self.redact)):
+            raise ConfigurationError(f"redact must be a function or None, not {self.redact!r}")
+        if not isinstance(self.hash_key, str | bytes | bytearray | None):
+            # What is secret is not shown, not even where it is of the wrong type.
+            raise ConfigurationError(f"hash_key must be a string, bytes or None, not {type(self.hash_key).__name__}")
+        _check_names("providers", self.providers)
+        for what in ("tracer", "meter", "logger"):
+            _check_provider(f"{what}_provider", getattr(self, f"{what}_provider"), f"get_{what}")
 
     @property
     def on_spans(self) -> bool:
@@ -131,3 +146,22 @@ def _check(name: str, value: object, choices: tuple[object, ...]) -> None:
     if not any(value is choice or (isinstance(choice, str) and value == choice) for choice in choices):
         shown = ", ".join(repr(choice) for choice in choices if choice is not UNSET)
         raise ConfigurationError(f"{name} must be one of {shown}, not {value!r}")
+
+
+def _check_keys(name: str, value: object) -> None:
+    is_right = isinstance(value, Collection) and not isinstance(value, str) and all(isinstance(k, str) for k in value)
+    if not is_right:
+        raise ConfigurationError(f"{name} must be several keys, not {value!r}")
+
+
+def _check_names(name: str, value: object) -> None:
+    is_right = isinstance(value, Mapping) and all(isinstance(text, str) for item in value.items() for text in item)
+    if not is_right:
+        raise ConfigurationError(f"{name} must be a mapping of hosts to names, not {value!r}")
+
+
+def _check_provider(name: str, value: object, method: str) -> None:
+    # By its method, not by its class: proxies will do. A class has the method, too, but nobody to call it on.
+    is_right = callable(getattr(value, method, None)) and not isinstance(value, type)
+    if not (value is None or is_right):
+        raise ConfigurationError(f"{name} must have {method}(), or be None, not {value!r}")

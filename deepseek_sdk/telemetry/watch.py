@@ -18,6 +18,7 @@ from deepseek_sdk.telemetry.attributes import (
     first_attributes,
     inference_attributes,
     request_attributes,
+    stop_attributes,
 )
 from deepseek_sdk.telemetry.content import Listener, input_messages, output_messages, tool_definitions
 from deepseek_sdk.telemetry.inference import Inference, goes_on
@@ -305,12 +306,13 @@ class Watch:
         if not emitter.has_content and not emitter.has_events:
             return
         said = self._said(inference, is_last=is_last) if emitter.has_content else {}
+        stops = stop_attributes(self._body, emitter.texts) if emitter.has_content else {}
         if emitter.on_spans:
             as_text = {name: json.dumps(value, ensure_ascii=False) for name, value in said.items()}
-            inference.span.set_attributes(as_text)
+            inference.span.set_attributes({**as_text, **stops})
         if emitter.has_events:
             first = self._firsts[self._inferences.index(inference)]
-            event = {**first, **told, **(said if emitter.on_events else {})}
+            event = {**first, **told, **({**said, **stops} if emitter.on_events else {})}
             emitter.event(semconv.DETAILS_EVENT, event, inference.context, is_warning=False)
 
     def _said(self, inference: Inference, *, is_last: bool) -> Attributes:

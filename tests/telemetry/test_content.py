@@ -166,6 +166,24 @@ def test_a_redactor_that_fails() -> None:
     assert "[withheld: redaction failed]" == texts("secret")
 
 
+@pytest.mark.parametrize("given", [None, 5, 0.5, True, b"secret", ["secret"], {"text": "secret"}])
+def test_a_redactor_that_gives_no_string(given: Any) -> None:
+    """Where redaction gives anything else than a string, nothing is told, neither the text nor what was given."""
+    texts = Texts(lambda _text: given, 100)
+
+    assert "[withheld: redaction failed]" == texts("secret")
+    assert {"a": ["[withheld: redaction failed]", 7]} == texts.inside({"a": ["secret", 7]})
+
+
+def test_a_redactor_that_forgets_to_return(driver: Driver, emulator: StartEmulator, heard: Heard) -> None:
+    """On spans the text is withheld, and the call is answered."""
+    telemetry = heard.telemetry(content="spans", redact=lambda _text: None)
+    driver.create(driver.client(base_url=emulator(replies=["答案"]).url, telemetry=telemetry))
+
+    (message,) = json.loads(heard.chat()["gen_ai.output.messages"])
+    assert "[withheld: redaction failed]" == message["parts"][-1]["content"]
+
+
 def test_half_characters() -> None:
     """Half a character, as JSON may hold it, does not keep a text from being told."""
     assert "a?" == Texts(None, 100)("a\ud83d")

@@ -7,6 +7,10 @@ import hmac
 from typing import Any
 
 import pytest
+from opentelemetry.sdk._logs import LoggerProvider
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.trace import ProxyTracerProvider
 
 from deepseek_sdk._record import Record
 from deepseek_sdk.errors import ConfigurationError
@@ -25,6 +29,21 @@ from deepseek_sdk.telemetry.ids import Naming
         ({"propagate": "always"}, "propagate"),
         ({"semconv": "v2"}, "semconv"),
         ({"metric_tags": "team"}, "metric_tags"),
+        ({"metric_tags": 5}, "metric_tags"),
+        ({"metric_tags": None}, "metric_tags"),
+        ({"metric_tags": [5]}, "metric_tags"),
+        ({"metric_tags": b"team"}, "metric_tags"),
+        ({"redact": 5}, "redact"),
+        ({"redact": "mask"}, "redact"),
+        ({"redact": False}, "redact"),
+        ({"hash_key": 5}, "hash_key"),
+        ({"hash_key": ["key"]}, "hash_key"),
+        ({"hash_key": False}, "hash_key"),
+        ({"providers": ["a"]}, "providers"),
+        ({"providers": None}, "providers"),
+        ({"providers": "vllm"}, "providers"),
+        ({"providers": {"gpu-7": 5}}, "providers"),
+        ({"providers": {7: "vllm"}}, "providers"),
         ({"content_limit": -1}, "content_limit"),
         ({"content_limit": True}, "content_limit"),
     ],
@@ -33,6 +52,42 @@ def test_wrong_values(wrong: dict[str, Any], name: str) -> None:
     """What cannot be used is refused by its name."""
     with pytest.raises(ConfigurationError, match=f"^{name} must be"):
         Telemetry(**wrong)
+
+
+@pytest.mark.parametrize("what", ["tracer", "meter", "logger"])
+@pytest.mark.parametrize("wrong", [5, 0, "", "sdk", [], object(), TracerProvider, MeterProvider, LoggerProvider])
+def test_wrong_providers(what: str, wrong: Any) -> None:
+    """What cannot give a tracer, a meter or a logger is refused where it is said, as is a class."""
+    with pytest.raises(ConfigurationError, match=rf"^{what}_provider must have get_{what}\(\), or be None, not "):
+        Telemetry(**{f"{what}_provider": wrong})
+
+
+class Proxy:
+    """Stands for another provider, as the one of the API does until an SDK is set up."""
+
+    def __init__(self, behind: object) -> None:
+        self._behind = behind
+
+    def __getattr__(self, name: str) -> Any:
+        """Give what the other has."""
+        return getattr(self._behind, name)
+
+
+@pytest.mark.parametrize("is_behind", [False, True])
+@pytest.mark.parametrize(
+    ("name", "provider"),
+    [
+        ("tracer_provider", TracerProvider()),
+        ("tracer_provider", ProxyTracerProvider()),
+        ("meter_provider", MeterProvider()),
+        ("logger_provider", LoggerProvider()),
+    ],
+)
+def test_providers_are_known_by_their_method(name: str, provider: Any, *, is_behind: bool) -> None:
+    """Any class of provider will do, a proxy too."""
+    given: Any = Proxy(provider) if is_behind else provider
+
+    assert given is getattr(Telemetry(**{name: given}), name)
 
 
 @pytest.mark.parametrize(
@@ -101,3 +156,6 @@ def test_a_hash_is_no_conversation() -> None:
 def test_the_key_is_not_shown() -> None:
     """The key of the hashes does not stand in what is printed."""
     assert "very-secret" not in repr(Telemetry(hash_key="very-secret"))
+    with pytest.raises(ConfigurationError) as caught:
+        Telemetry(hash_key=["very-secret"])  # type: ignore[arg-type]
+    assert "very-secret" not in str(caught.value)

@@ -483,7 +483,6 @@ def test_what_was_asked_for(driver: Driver, emulator: StartEmulator, heard: Hear
         "gen_ai.request.temperature": 1.0,
         "gen_ai.request.top_p": 0.5,
         "gen_ai.request.max_tokens": 100,
-        "gen_ai.request.stop_sequences": ("END",),
         "gen_ai.request.reasoning.level": "high",
         "gen_ai.output.type": "json",
         "gen_ai.prompt.name": "summary",
@@ -491,3 +490,4 @@ def test_what_was_asked_for(driver: Driver, emulator: StartEmulator, heard: Hear
     assert wanted == {name: told.get(name) for name in wanted}
     assert "gen_ai.request.stream" not in told
     assert "gen_ai.request.seed" not in told
+    assert "gen_ai.request.stop_sequences" not in told
