@@ -98,3 +98,5 @@ def test_ledger_that_cannot_be_written(driver: Driver, emulator: StartEmulator, 
     assert '{"a": 1}' == driver.create(client).choices[0].message.content
     assert not ledger.flush()
     assert "degraded" == ledger.state().status
+    # Now, and not in the middle of another test.
+    ledger.close()

@@ -33,5 +33,6 @@ def test_ledger_that_cannot_be(
         with pytest.raises(ConfigurationError, match="tz must be"):
             client.usage(tz="Mars")
         assert 0 == client.usage(tz="Europe/Berlin", by="day").total.calls
-    assert 1 == sum("1 calls that waited for it are lost" in text for text in caplog.messages)
-    assert os.fspath(tmp_path / kind) in caplog.text
+    # A ledger that another test has dropped may say the same, of its own file.
+    lost = [text for text in caplog.messages if "1 calls that waited for it are lost" in text]
+    assert [True] == [True for text in lost if f"the ledger {os.fspath(tmp_path / kind)} was closed" in text]
