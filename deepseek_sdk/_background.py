@@ -6,7 +6,7 @@ import threading
 from concurrent.futures import Future
 from typing import Protocol
 
-__all__ = ["Background", "Ticket"]
+__all__ = ["Background", "Ticket", "Work"]
 
 Ticket = Future[None]
 
@@ -33,15 +33,18 @@ class Background:
         """Nothing more begins, and what went on has been cancelled."""
         return self._is_closed
 
-    def admit(self) -> Ticket | None:
+    def admit(self, *, is_awaited: bool = False) -> Ticket | None:
         """
         Ask for a place.
 
+        Args:
+            is_awaited: Callers wait for the work, which bounds how much of it there can be: there is always a place.
+
         Returns:
-            A ticket for it, which is done when the work is; or None where there is no place.
+            A ticket for it, which is done when the work is; or None where there is no place, or the client is closed.
         """
         with self._lock:
-            if self._is_closed or len(self._running) >= self._limit:
+            if self._is_closed or (len(self._running) >= self._limit and not is_awaited):
                 return None
             ticket = Ticket()
             self._running[ticket] = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._call import Call
     from deepseek_sdk._record import Record
     from deepseek_sdk._usage import Usage
+    from deepseek_sdk.caching import ExactCache
     from deepseek_sdk.ledger import Ledger, RecentCalls, UsageReport
     from deepseek_sdk.ledger.period import Instant
     from deepseek_sdk.pricing import Cost, PriceBook
@@ -38,13 +40,14 @@ class Books:
     Shared by a client and its children.
 
     Args:
-        given: The arguments of the client: *spend_budget*, *routing*, *prices*, *telemetry*, *ledger*.
-        settings: What holds for *prices* and *ledger* where they were not given.
+        given: The arguments of the client: *spend_budget*, *routing*, *prices*, *telemetry*, *ledger*, *cache*.
+        settings: What holds for *prices*, *ledger* and *cache* where they were not given.
 
     Attributes:
         telemetry: What spans and metrics tell, or None: there are none.
         budgets: What calls may spend, or None: there is no limit.
         ledger: Where calls are written down: in a file, or for the life of this client.
+        cache: Where answers are kept, or None: nowhere.
         router: Chooses among routes for the model "auto".
 
     Raises:
@@ -60,6 +63,7 @@ class Books:
         self.telemetry = self._telemetry()
         self.budgets = self._budgets()
         self.ledger = self._ledger()
+        self.cache = self._cache()
         self.router = Router(self._routing(), price_of=self._price_of)
 
     def _said(self, name: str) -> Any:
@@ -91,6 +95,17 @@ class Books:
         from deepseek_sdk.ledger.ledger import make_ledger  # noqa: PLC0415  few clients have one
 
         return make_ledger(said) or RecentCalls()
+
+    def _cache(self) -> ExactCache | None:
+        said = self._said("cache")
+        if said in (None, False, "off"):
+            return None
+        from deepseek_sdk.caching.exact import cache_of  # noqa: PLC0415  few clients have one
+
+        cache = cache_of(said)
+        # The first hit tells what it saved: the prices are loaded now, and not on somebody's event loop.
+        _ = self.prices
+        return cache
 
     def _routing(self) -> RoutingPolicy | None:
         from deepseek_sdk.routing.auto import RoutingPolicy  # noqa: PLC0415  likewise
@@ -172,6 +187,22 @@ class Books:
 
         return cost_of(usage, model, start, end, self.prices, host=host)
 
+    def saving(self, usage: Usage, model: str, *, at: float | None = None) -> Cost | None:
+        """
+        Tell what an answer that the cache gives would have cost.
+
+        Args:
+            usage: Its tokens, when it was generated.
+            model: The model that gave it.
+            at: When it is given, in seconds since 1970, or None: now.
+
+        Returns:
+            The cost as if the server's own cache had all of the prompt, which is the least that it may be; None where
+            no price is known.
+        """
+        start = time.time() if at is None else at
+        return self.cost_of(replace(usage, hit=usage.prompt, miss=0), model, start, start)
+
     def expect(self, *, model: str, mode: str, template: str | None) -> LengthEstimate:
         """
         Tell how long answers are.
@@ -222,7 +253,7 @@ class Books:
 
     def close(self) -> None:
         """Write down what is not written yet; what was given stays open, it may be somebody else's too."""
-        for name, book in (("ledger", self.ledger), ("spend_budget", self.budgets)):
+        for name, book in (("ledger", self.ledger), ("spend_budget", self.budgets), ("cache", self.cache)):
             close = getattr(book, "close", None)
             if close is not None and self._given.get(name) is not book:
                 close()

@@ -8,6 +8,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
+from deepseek_sdk._cache import CacheControl
 from deepseek_sdk._clock import UNSET, Deadlines, Unset
 from deepseek_sdk._report import blame
 from deepseek_sdk.errors import ConfigurationError, redact
@@ -42,6 +43,7 @@ class CallOptions:
         CallOptions(on_empty="accept")         an answer without a word is an answer
         CallOptions(user="42", tags={"feature": "search"})        whose call it is, and what for
         CallOptions(lint="strict")             raise what would else be mended on the way
+        CallOptions(cache="refresh")           ask the model, and keep the new answer
 
     Attributes:
         deadlines: The clocks; fields that are not given are inherited one by one.
@@ -56,6 +58,8 @@ class CallOptions:
         lint: What happens to a request that the server would refuse: "strict" raises, "repair" mends what can be
             mended and raises the rest, "off" sends it.
         token_budget: How a prompt that is too long is fitted, or None: not at all.
+        cache: What the call may have of the cache, as `CacheControl.parse()` reads it, or None: nothing. What is laid
+            over another can only forbid more.
     """
 
     deadlines: Deadlines = field(default_factory=Deadlines)
@@ -70,6 +74,7 @@ class CallOptions:
     template: str | Unset | None = UNSET
     lint: Lint | Unset = UNSET
     token_budget: TokenBudget | Unset | None = UNSET
+    cache: Any = UNSET
 
     def __post_init__(self) -> None:
         if not isinstance(self.routes, Chain | Unset):
@@ -86,6 +91,8 @@ class CallOptions:
         if self.tags is not UNSET:
             object.__setattr__(self, "tags", _checked_tags(self.tags))
         _check_budget(self.token_budget)
+        if self.cache is not UNSET:
+            object.__setattr__(self, "cache", CacheControl.parse(self.cache))
 
     def over(self, other: CallOptions) -> CallOptions:
         """
@@ -100,6 +107,8 @@ class CallOptions:
         given = {item.name: getattr(self, item.name) for item in fields(self) if getattr(self, item.name) is not UNSET}
         if "tags" in given and not isinstance(other.tags, Unset):
             given["tags"] = {**other.tags, **given["tags"]}
+        if "cache" in given and not isinstance(other.cache, Unset):
+            given["cache"] = given["cache"].tightened(other.cache)
         return replace(other, **{**given, "deadlines": self.deadlines.over(other.deadlines)})
 
 

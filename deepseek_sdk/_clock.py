@@ -193,6 +193,16 @@ class Clock:
             self.at = min(self.at + pause, self.total_at)
             self.paused_at = None
 
+    def lift(self, now: float) -> None:
+        """
+        Take off the limit of the whole call: somebody else watches it.
+
+        Args:
+            now: The instant from which on the others count anew.
+        """
+        self.total_at = inf
+        self.at = now + (self.stall if self._is_answering else self._limits.first_token)
+
     def expired(self) -> tuple[type[DeadlineError], float]:
         """
         Name the clock that ran out at *at*.

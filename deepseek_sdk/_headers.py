@@ -14,12 +14,12 @@ if TYPE_CHECKING:
 
     from openai._models import FinalRequestOptions
 
-__all__ = ["for_any_endpoint", "options_in", "raw_mode", "without_own"]
+__all__ = ["CREDENTIALS", "for_any_endpoint", "options_in", "raw_mode", "without_own"]
 
-_SESSION, _MODE, _BATCH = "x-session-id", "x-mode", "x-batch"
-_OWN = frozenset({_SESSION, _MODE, _BATCH, "x-deepseek-cache"})
+_SESSION, _MODE, _BATCH, _CACHE = "x-session-id", "x-mode", "x-batch", "x-deepseek-cache"
+_OWN = frozenset({_SESSION, _MODE, _BATCH, _CACHE})
 # What proves an identity is for one key alone.
-_CREDENTIALS = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
+CREDENTIALS = frozenset({"api-key", "authorization", "cookie", "proxy-authorization", "x-api-key"})
 # Of a call's headers any may be a secret between the caller and one endpoint; these are none.
 _ANYWHERE = ("accept", "baggage", "traceparent", "tracestate", "x-correlation-id", "x-request-id", "x-trace")
 # openai's raw mode is asked for by a header: it is for the last response, not for the server's.
@@ -44,6 +44,8 @@ def options_in(headers: Mapping[str, Any]) -> CallOptions:
         given["priority"] = mode
     if own.get(_BATCH, "").lower() in ("1", "true"):
         given["priority"] = "batch"
+    if _CACHE in own:
+        given["cache"] = own[_CACHE]
     return CallOptions(**given)
 
 
@@ -87,7 +89,7 @@ def without_credentials(headers: Mapping[str, Any]) -> dict[str, Any]:
     Returns:
         Those that may be sent with another key.
     """
-    return {name: value for name, value in headers.items() if name.lower() not in _CREDENTIALS}
+    return {name: value for name, value in headers.items() if name.lower() not in CREDENTIALS}
 
 
 def for_any_endpoint(headers: Mapping[str, Any]) -> dict[str, Any]:

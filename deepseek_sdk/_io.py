@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine
     from concurrent.futures import Future
 
-    from deepseek_sdk._background import Background, Ticket
+    from deepseek_sdk._background import Background, Ticket, Work
 
 __all__ = ["IO", "AsyncIO", "Branch", "SyncIO"]
 
@@ -100,6 +100,15 @@ class IO(Protocol):
         """
         ...
 
+    def start(self, branch: Branch[None]) -> Work | None:
+        """
+        Do something on behalf of callers who wait for what comes of it, and may leave while it goes on.
+
+        Returns:
+            What cancels it, or None: the client is closed, or the system has no thread to give.
+        """
+        ...
+
     async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
         """Send a request and wait for the headers; see `_wire.upstream`."""
         ...
@@ -155,9 +164,14 @@ class SyncIO:
         return SyncIO(self._background, self._watchdog, token, self.answers)
 
     def spawn(self, branch: Branch[None]) -> bool:
-        ticket = self._background.admit()
+        return self._begin(branch, self._background.admit()) is not None
+
+    def start(self, branch: Branch[None]) -> Work | None:
+        return self._begin(branch, self._background.admit(is_awaited=True))
+
+    def _begin(self, branch: Branch[None], ticket: Ticket | None) -> Work | None:
         if ticket is None:
-            return False
+            return None
         token = CancelToken()
         self._background.hold(ticket, token)
         work = _settled(self._background, ticket, branch, SyncIO(self._background, self._watchdog, token))
@@ -168,8 +182,8 @@ class SyncIO:
             # The system has no thread to give.
             work.close()
             self._background.leave(ticket)
-            return False
-        return True
+            return None
+        return token
 
     async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
         return SyncUpstream.open(
@@ -322,12 +336,18 @@ class AsyncIO:
         return race.winner()
 
     def spawn(self, branch: Branch[None]) -> bool:
-        ticket = self._background.admit()
+        return self._begin(branch, self._background.admit()) is not None
+
+    def start(self, branch: Branch[None]) -> Work | None:
+        return self._begin(branch, self._background.admit(is_awaited=True))
+
+    def _begin(self, branch: Branch[None], ticket: Ticket | None) -> Work | None:
         if ticket is None:
-            return False
+            return None
         io = AsyncIO(self._background)
-        self._background.hold(ticket, _Detached(partial(_settled, self._background, ticket, branch, io)))
-        return True
+        work = _Detached(partial(_settled, self._background, ticket, branch, io))
+        self._background.hold(ticket, work)
+        return work
 
     async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
         return await AsyncUpstream.open(call_upstream.send, options, until)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
+    from deepseek_sdk._cache import CacheOutcome
     from deepseek_sdk._progress import Progress
     from deepseek_sdk._reply import Ending
     from deepseek_sdk._truncation import Truncation
@@ -89,6 +90,7 @@ class Record:
         routing: How a route was chosen for the model "auto".
         price: Tells what the call costs, or None: nobody can.
         watcher: Learns of attempts, or None.
+        cache: What became of it in the cache, or None: there is none.
     """
 
     started: float
@@ -117,6 +119,7 @@ class Record:
     answer_in_reasoning: bool = False
     skipped: list[tuple[str, str]] = field(default_factory=list)
     degradation: int = 0
+    cache: CacheOutcome | None = None
     _id: str = ""
     _cost: Cost | None = None
     _is_priced: bool = False
@@ -160,6 +163,20 @@ class Record:
         if self.ending is not None:
             self._cost, self._is_priced = cost, True
         return cost
+
+    def anew(self, started: float, at: float) -> Record:
+        """
+        Make the record of a call that asks the same once more.
+
+        Args:
+            started: When it begins, an instant of the monotonic clock.
+            at: The same in seconds since 1970.
+
+        Returns:
+            A record of its own.
+        """
+        told = ("path", "asked", "is_stream", "session_id", "user", "tenant", "tags", "template", "mode", "price")
+        return Record(started=started, at=at, **{name: getattr(self, name) for name in told})
 
     def end(self, ending: Ending, error: BaseException | None, now: float) -> None:
         """

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from deepseek_sdk._attempt import Attempt
+    from deepseek_sdk._cache import CacheOutcome
     from deepseek_sdk._truncation import Truncation
     from deepseek_sdk._usage import Usage
     from deepseek_sdk.pricing.cost import Cost
@@ -33,7 +34,7 @@ class CallReport:
     What a call went through, at the moment it was asked for: of a running stream, what is known so far.
 
     Attributes:
-        route: The route that answered, or was asked last; None before any was.
+        route: The route that answered, or was asked last; None before any was, and where the cache answered.
         model: The model that answered, by the server's word, or was asked last.
         attempts: Every upstream attempt, in order.
         usage: Tokens of all attempts for which the server told them, or None where it told none.
@@ -51,6 +52,7 @@ class CallReport:
         user: Whose call it is, or None; so *tenant*, *tags*, and *template*: what kind of prompt it is.
         routing: How a route was chosen for the model "auto", or None.
         truncated: What *max_tokens* has cut: "answer", "reasoning" before the answer could begin, or None.
+        cache: What became of it in the cache, or None: the client has none.
     """
 
     route: str | None
@@ -74,6 +76,7 @@ class CallReport:
     template: str | None = None
     routing: RoutingDecision | None = None
     truncated: Truncation | None = None
+    cache: CacheOutcome | None = None
 
 
 def report(answer: object) -> CallReport:
@@ -144,7 +147,7 @@ def _snapshot(record: Record) -> CallReport:
     last = record.attempts[-1] if record.attempts else None
     return CallReport(
         route=last.route if last else None,
-        model=last.model if last else None,
+        model=last.model if last else record.cache and record.cache.model,
         attempts=tuple(replace(attempt) for attempt in record.attempts),
         usage=record.usage_told,
         times=replace(record.times),
@@ -164,4 +167,5 @@ def _snapshot(record: Record) -> CallReport:
         template=record.template,
         routing=record.routing,
         truncated=record.truncated,
+        cache=record.cache,
     )

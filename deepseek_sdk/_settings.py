@@ -315,6 +315,16 @@ _ALL = (
         default="off",
     ),
     Setting(
+        name="cache",
+        meaning={
+            "en": 'Whether answers are kept and given again: "exact" or "off".',
+            "zh": "是否缓存回答：exact（完全相同的请求直接返回缓存）或 off。",
+        },
+        check=_one_of("exact", "off"),
+        variable="DEEPSEEK_SDK_CACHE",
+        default="off",
+    ),
+    Setting(
         name="lang",
         meaning={
             "en": 'The language of the command line: "zh" or "en"; else that of the locale.',

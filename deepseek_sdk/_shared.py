@@ -6,7 +6,7 @@ import logging
 import weakref
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Self, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack
 
 import openai
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from openai._models import FinalRequestOptions
 
+    from deepseek_sdk._cache import CacheControl
     from deepseek_sdk._call import Call, Lint, OnEmpty, Plain, Priority
     from deepseek_sdk._check import Place
     from deepseek_sdk._health import Health
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._record import Record
     from deepseek_sdk._reply import Reply
     from deepseek_sdk.backends.base import Backend
+    from deepseek_sdk.caching import ExactCache
     from deepseek_sdk.config import Settings
     from deepseek_sdk.ledger import Ledger, RecentCalls
     from deepseek_sdk.pricing import PriceBook
@@ -115,6 +117,7 @@ class Shared:
         prices: str | os.PathLike[str] | PriceBook | Unset = UNSET,
         telemetry: Telemetry | bool | Unset = UNSET,
         ledger: str | os.PathLike[str] | Ledger | bool | Unset | None = UNSET,
+        cache: Literal["exact"] | ExactCache | bool | Unset | None = UNSET,
         offline: bool = False,
         _heritage: Heritage | None = None,
         **openai_options: Unpack[OpenAIOptions],
@@ -151,6 +154,8 @@ class Shared:
             prices: A file of prices, which are laid over the built-in ones, or a PriceBook in their place.
             telemetry: What spans and metrics tell, or False: there are none.
             ledger: A file that every call is written to, True for the usual one, or None: none is.
+            cache: Where answers are kept: "exact" for the user's cache directory, an ExactCache, which may be that of
+                another client, or None: nowhere.
             offline: The client has no endpoint of its own and opens no socket: its routes, or its backend, answer in
                 this process. Where there is no key and there are routes, these answer alone, too.
             **openai_options: Every other keyword of openai's client.
@@ -185,6 +190,7 @@ class Shared:
                 "prices": prices,
                 "telemetry": telemetry,
                 "ledger": ledger,
+                "cache": cache,
             },
             is_offline=offline,
             has_key=_has_key(api_key, settings, given),
@@ -227,6 +233,7 @@ class Shared:
         template: str | Unset | None = UNSET,
         lint: Lint | Unset = UNSET,
         token_budget: TokenBudget | Unset | None = UNSET,
+        cache: str | CacheControl | Unset | None = UNSET,
         **openai_options: Unpack[CopyOptions],
     ) -> Self:
         """
@@ -245,6 +252,8 @@ class Shared:
             template: What kind of prompt they are.
             lint: What happens to a request that the server would refuse: "repair", "strict" or "off".
             token_budget: How prompts that are too long are fitted, or None: not at all.
+            cache: What its calls may have of the cache: "bypass", "refresh", "only" and what else
+                `CacheControl.parse()` reads, or None: nothing. It can only forbid more than the parent does.
             **openai_options: What `openai.OpenAI.copy()` takes.
 
         Returns:
@@ -265,6 +274,7 @@ class Shared:
             "template": template,
             "lint": lint,
             "token_budget": token_budget,
+            "cache": cache,
         }
         own = _checked_options(deadlines, **given).over(mine.own)
         # What one endpoint refused says nothing about another.
@@ -298,6 +308,11 @@ class Shared:
     def ledger(self) -> Ledger | RecentCalls:
         """What has written down the calls: a file, or for the life of this client, its memory."""
         return self._heritage.family.policies.books.ledger
+
+    @property
+    def exact_cache(self) -> ExactCache | None:
+        """Where answers are kept, to be given to another client; None where there is no cache."""
+        return self._heritage.family.policies.books.cache
 
     @property
     def lengths(self) -> LengthTracker:
@@ -390,7 +405,7 @@ class Shared:
                 reply.on_switch(partial(_tell_facts, weakref.ref(response), record))
         else:
             response = whole_response(content, upstream, record, raw, is_direct=reply.call.is_direct)
-        return {"options": options, "response": response, "retries_taken": len(record.attempts) - 1}
+        return {"options": options, "response": response, "retries_taken": max(len(record.attempts) - 1, 0)}
 
 
 def _tell_facts(response: weakref.ref[Any], record: Record) -> None:
@@ -420,11 +435,11 @@ def _heritage_of(
     """Make what a client shares with its children."""
     if stages is not None:
         check_stages(stages)
-        staged = {**policies, **{name: accounts[name] for name in ("spend_budget", "telemetry")}}
+        staged = {**policies, **{name: accounts[name] for name in ("spend_budget", "telemetry", "cache")}}
         if given := [name for name, value in staged.items() if value is not UNSET]:
             raise ConfigurationError(f"stages is the whole pipeline: {min(given)} would have no effect beside it")
     chosen, model = (settings["backend"], settings["local_model"]) if isinstance(backend, Unset) else (backend, None)
-    books = Books(accounts, {name: settings[name] for name in ("prices", "ledger")})
+    books = Books(accounts, {name: settings[name] for name in ("prices", "ledger", "cache")})
     family = Family(
         Policies.of(**policies, books=books) if stages is None else Policies.within(stages, books),
         stages,

@@ -40,6 +40,7 @@ Every class is a `DeepSeekError` and, at the same time, the `openai` type that p
       OutputInvalidError                openai.APIResponseValidationError
       ReasoningBudgetExhausted          openai.LengthFinishReasonError
       LedgerError                       openai.OpenAIError
+      CacheMissError                    openai.NotFoundError
 
 Errors that `openai` raises itself (`AuthenticationError`, `InternalServerError`, `APIConnectionError`, ...) pass
 through as they are. `classify()` answers for all of them.
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
 __all__ = [
     "REASONS",
     "BudgetExceededError",
+    "CacheMissError",
     "CircuitOpenError",
     "ConcurrencyLimitError",
     "ConfigurationError",
@@ -604,6 +606,19 @@ class LedgerError(DeepSeekError, openai.OpenAIError):
         self.path = path
 
 
+class CacheMissError(DeepSeekError, openai.NotFoundError):
+    """
+    The cache has no answer, and the call may ask nobody: `cache="only"`.
+
+    Attributes:
+        key: The key that the answer would be kept under, or None where the request cannot be kept.
+    """
+
+    def __init__(self, *, key: str | None, response: Any) -> None:
+        super().__init__("The cache has no answer to this request, and cache='only' asks nobody", response=response, body=None)
+        self.key = key
+
+
 def _arrived(partial: Partial) -> str:
     if not partial:
         return " Nothing of the answer had arrived."
@@ -855,6 +870,7 @@ _KINDS: tuple[tuple[type[BaseException], Disposition], ...] = (
     (OutputInvalidError, Disposition(reason="invalid_output")),
     (ReasoningBudgetExhausted, Disposition(reason="reasoning_budget")),
     (LedgerError, Disposition(reason="ledger")),
+    (CacheMissError, Disposition(reason="cache_miss")),
     # openai reports a connect time-out and a read time-out as one class; its cause tells them apart.
     (openai.APITimeoutError, Disposition(reason="timeout", move_on=True, trips=True)),
     (openai.APIConnectionError, Disposition(reason="connection", retry=True, move_on=True, trips=True)),

@@ -17,9 +17,12 @@ from deepseek_sdk import (
     SpendBudget,
     Telemetry,
     TokenBudget,
+    Usage,
     report,
 )
 from deepseek_sdk._books import Books
+from deepseek_sdk._cache import CacheOutcome
+from deepseek_sdk._record import Record
 from deepseek_sdk.errors import BudgetExceededError, ConfigurationError, MalformedResponseError, PriceFileError
 from deepseek_sdk.stages import default_stages
 from tests.raw_server import RawServer, whole
@@ -253,3 +256,46 @@ def test_books_by_themselves_have_defaults() -> None:
     assert isinstance(books.telemetry, Telemetry)
     assert books.known_tokens({"messages": []}) is None
     assert copy.copy(books.observers) == books.observers
+
+
+# --- what the cache answers
+
+KEPT = Usage(hit=0, miss=1000, output=50, reasoning=20)
+OFF_PEAK, PEAK = 1_795_917_600.0, 1_796_004_000.0  # 10:00 in Beijing, on a Sunday and on the Monday after it
+
+
+def test_what_the_cache_saves() -> None:
+    """An answer of the cache saves what it would cost if the server's cache had all of its prompt."""
+    books = Books()
+    found = [books.saving(KEPT, "deepseek-flash", at=at) for at in (OFF_PEAK, PEAK)]
+
+    assert [(Decimal("0.00022"), "off_peak"), (Decimal("0.00044"), "peak")] == [
+        (cost and cost.cny, cost and cost.tier) for cost in found
+    ]
+    assert found[0] == books.cost_of(
+        Usage(hit=1000, miss=0, output=50, reasoning=20), "deepseek-flash", OFF_PEAK, OFF_PEAK
+    )
+    assert books.saving(KEPT, "no-such-model") is None
+    now = books.saving(KEPT, "deepseek-flash")
+    assert (now and now.cny) in (Decimal("0.00022"), Decimal("0.00044"))
+
+
+def test_answers_of_the_cache_teach_nothing(tmp_path: Path) -> None:
+    """How long answers are, how the counts compare and which route is warm is learnt from what was asked alone."""
+    books = Books({"ledger": tmp_path / "ledger.sqlite3"})
+    record = Record(started=0.0, asked="deepseek-flash", path="/chat/completions", session_id="s", counted=999)
+    record.cache = CacheOutcome(status="hit", tier="exact", usage=KEPT, model="deepseek-flash", price=books.saving)
+    record.price, record.finish_reason = books.price, "stop"
+    record.usage = {"prompt_tokens": 1000, "completion_tokens": 50}
+    record.end("complete", None, 1.0)
+    for observer in books.observers:
+        observer(record)
+    total = books.usage(None, None, None, only=None, tz=None).total
+    books.close()
+
+    assert 0 == books.expect(model="deepseek-flash", mode="", template=None).samples
+    assert "drift" not in vars(books)
+    assert books.router.memory.warm("s") is None
+    assert (1, 1, 0, 0) == (total.calls, total.cached, total.cny, total.output)
+    assert total.saved_cny is not None
+    assert total.saved_cny > 0

@@ -23,6 +23,7 @@ __all__ = [
     "RAW_RESPONSE",
     "RESPONSE",
     "host_and_path",
+    "response_for_one",
     "stream_response",
     "stub_request",
     "stub_response",
@@ -148,7 +149,8 @@ def _response(upstream: Any, record: Record, raw_mode: str | None, *, content_ty
         upstream.status_code, headers=headers, request=upstream.request, extensions=extensions, **body
     )
     response.history = upstream.history
-    response.elapsed = dt.timedelta(seconds=record.times.total or record.attempts[-1].started)
+    sent = record.attempts[-1].started if record.attempts else 0.0
+    response.elapsed = dt.timedelta(seconds=record.times.total or sent)
     if raw_mode is not None:
         response.request.headers[RAW_RESPONSE] = raw_mode
         tell_facts(response, record)
@@ -167,12 +169,12 @@ def tell_facts(response: Any, record: Record) -> None:
 
 
 def _facts(record: Record) -> dict[str, str]:
-    attempt = record.attempts[-1]
-    facts = {
-        "x-deepseek-sdk-route": quote(attempt.route),
-        "x-deepseek-sdk-model": quote(attempt.model),
-        "x-deepseek-sdk-attempts": str(len(record.attempts)),
-    }
+    facts = {"x-deepseek-sdk-attempts": str(len(record.attempts))}
+    if record.attempts:
+        attempt = record.attempts[-1]
+        facts |= {"x-deepseek-sdk-route": quote(attempt.route), "x-deepseek-sdk-model": quote(attempt.model)}
+    if record.cache is not None:
+        facts["x-deepseek-sdk-cache"] = record.cache.status
     return {**facts, "x-deepseek-sdk-degraded": str(record.degradation)} if record.degradation else facts
 
 
@@ -201,6 +203,22 @@ def stub_response(status: int, url: str) -> Any:
         The response.
     """
     return httpx2.Response(status, request=stub_request(url))
+
+
+def response_for_one(response: Any) -> Any:
+    """
+    Make a response for one of several callers who get the same answer.
+
+    Args:
+        response: What stands for the answer.
+
+    Returns:
+        A copy without a body, which its caller may read and change.
+    """
+    headers = [(name, value) for name, value in response.headers.raw if name.lower() not in _FRAMING]
+    headers.append((b"content-type", b"application/json"))
+    request = httpx2.Request(response.request.method, response.request.url, headers=response.request.headers)
+    return httpx2.Response(response.status_code, headers=headers, request=request)
 
 
 def host_and_path(url: object) -> tuple[str, str]:

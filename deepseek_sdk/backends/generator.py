@@ -122,7 +122,7 @@ class _Generated:
     def abort(self) -> None:
         # One that runs right now cannot be closed; whoever runs it closes it afterwards.
         if not getattr(self._chunks, "ag_running", False):
-            self._waits.start(partial(self.close, is_done=False))
+            self._waits.see_off(partial(self.close, is_done=False))
 
 
 def _head(call: Call) -> dict[str, Any]:
@@ -135,7 +135,7 @@ class _AsyncWaits:
 
     def __init__(self) -> None:
         self._alarm = make_alarm()
-        self.start = current_loop().start
+        self.see_off = current_loop().start
 
     async def bound(self, awaitable: Awaitable[T], until: float) -> T:
         try:
@@ -154,7 +154,7 @@ class _SyncWaits:
         self._until = until
         self.answers = io.answers
         self.now = io.now
-        self.offload, self.spawn, self.send = io.offload, io.spawn, io.send
+        self.offload, self.spawn, self.start, self.send = io.offload, io.spawn, io.start, io.send
 
     async def bound(self, awaitable: Awaitable[T], until: float) -> T:
         self._until = until
@@ -164,7 +164,7 @@ class _SyncWaits:
             raise DeadlineReached
         return result
 
-    def start(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def see_off(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         finish(work())
 
     async def sleep(self, seconds: float) -> None:

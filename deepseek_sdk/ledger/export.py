@@ -30,7 +30,7 @@ Format: TypeAlias = Literal["csv", "jsonl"]
 _PAGE = 1000
 # The full-width ones are as good as the others where Chinese is written.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-_MONEY = frozenset({"cny", "cny_low", "cny_high", "usd", "usd_low", "usd_high"})
+_MONEY = frozenset({"cny", "cny_low", "cny_high", "usd", "usd_low", "usd_high", "saved_cny", "saved_usd"})
 _TIMES = frozenset({"at", "ended"})
 _CALL_COLUMNS = CallRow._fields
 _ATTEMPT_COLUMNS = ("request_id", *AttemptRow._fields)

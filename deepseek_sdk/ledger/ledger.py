@@ -154,7 +154,7 @@ class Ledger:
             since: When the period begins: "7d", "24h", "2026-11-01", a date, a datetime, seconds since 1970, or None.
             until: When it ends, likewise; a day is part of the period.
             by: What calls are told apart by: "model", "route" and "tier", for which attempts count one by one, or
-                "user", "session", "tenant", "template", "day" or "tag:KEY".
+                "user", "session", "tenant", "template", "day", "cache" (how the cache answered) or "tag:KEY".
             only: What calls must have in common, by the same names.
             tz: The clock by which days begin, or the name of its zone, such as "Europe/Berlin".
 

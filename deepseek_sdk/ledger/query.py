@@ -20,9 +20,11 @@ if TYPE_CHECKING:
 
 __all__ = ["answer", "findings"]
 
-_COUNTS = ("calls", "failed", "abandoned", "attempts", "estimated_calls", "unpriced_calls")
+_COUNTS = ("calls", "failed", "abandoned", "attempts", "estimated_calls", "unpriced_calls", "cached")
 _TOKENS = ("hit", "miss", "output", "reasoning")
 _AMOUNTS = ("cny", "cny_low", "cny_high", "usd", "usd_low", "usd_high")
+_SAVED = ("saved_cny", "saved_usd")
+_SUMS = (*_TOKENS, *_AMOUNTS, *_SAVED)
 # All borders of days, by whatever clock, are borders of quarters of an hour.
 _QUARTER = 900_000_000
 _OF_CALLS = {
@@ -31,12 +33,13 @@ _OF_CALLS = {
     "tenant": "c.tenant",
     "template": "c.template",
     "day": f"c.at / {_QUARTER}",
+    "cache": "c.cached",
 }
-# A call without an attempt has a model, which was asked for, and nothing else of these.
-_OF_ATTEMPTS = {"model": "COALESCE(a.model, c.asked)", "route": "a.route", "tier": "a.tier"}
+# A call without an attempt has a model, that of the cached answer or which was asked for, and nothing else of these.
+_OF_ATTEMPTS = {"model": "COALESCE(a.model, c.model, c.asked)", "route": "a.route", "tier": "a.tier"}
 _KEYS = {**_OF_CALLS, **_OF_ATTEMPTS}
 _TAG = "(SELECT value FROM json_each(c.tags) WHERE key = ?)"
-_NONE = [0] * (len(_COUNTS) + 3 * (len(_TOKENS) + len(_AMOUNTS)))
+_NONE = [0] * (len(_COUNTS) + 3 * len(_SUMS))
 # Two sums in place of one, since SQLite ends with an error where a sum has more than 63 bits.
 _BITS = 31
 
@@ -109,21 +112,30 @@ def _counts(of: str) -> list[str]:
         "COUNT(a.number)" if of == "a" else "SUM(c.attempts)",
         f"SUM({is_one} AND c.is_estimated)",
         f"SUM({is_one} AND c.is_unpriced)",
+        f"SUM({is_one} AND c.cached IS NOT NULL)",
     ]
 
 
 def _sums(of: str) -> Iterator[str]:
-    for name in (*_TOKENS, *_AMOUNTS):
-        column = f"{of}.{name}"
+    for name in _SUMS:
+        column = _column(name) if of == "a" else f"c.{name}"
         yield from (f"SUM({column} >> {_BITS})", f"SUM({column} & {2**_BITS - 1})", f"COUNT({column})")
+
+
+def _column(name: str) -> str:
+    """Say where a sum over attempts finds its numbers: what is told of whole calls alone counts once for each."""
+    if name in _SAVED:
+        return f"CASE WHEN {_LAST} THEN c.{name} END"
+    # What the cache answered has no attempt, and a cost.
+    return f"CASE WHEN a.number IS NULL THEN c.{name} ELSE a.{name} END" if name in _AMOUNTS else f"a.{name}"
 
 
 def _row(key: str | None, sums: Sequence[int]) -> UsageRow:
     counts, rest = sums[: len(_COUNTS)], iter(sums[len(_COUNTS) :])
-    whole = {name: _whole(*three) for name, *three in zip((*_TOKENS, *_AMOUNTS), rest, rest, rest, strict=True)}
+    whole = {name: _whole(*three) for name, *three in zip(_SUMS, rest, rest, rest, strict=True)}
     values: dict[str, Any] = dict(zip(_COUNTS, counts, strict=True))
     values |= {name: whole[name] or 0 for name in _TOKENS}
-    values |= {name: None if whole[name] is None else to_amount(whole[name]) for name in _AMOUNTS}
+    values |= {name: None if whole[name] is None else to_amount(whole[name]) for name in (*_AMOUNTS, *_SAVED)}
     return UsageRow(key=key, **values)
 
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["DIMENSIONS", "Question", "ask"]
 
 # What belongs to a call.
-OF_CALLS = ("user", "session", "tenant", "template", "day")
+OF_CALLS = ("user", "session", "tenant", "template", "day", "cache")
 # What belongs to an attempt: one call may have several models.
 OF_ATTEMPTS = ("model", "route", "tier")
 DIMENSIONS = (*OF_ATTEMPTS, *OF_CALLS)

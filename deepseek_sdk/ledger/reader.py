@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from deepseek_sdk.errors import LedgerError
 from deepseek_sdk.ledger.query import answer, findings
-from deepseek_sdk.ledger.schema import BUSY_S, MIGRATIONS
+from deepseek_sdk.ledger.schema import BUSY_S, MIGRATIONS, missing_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +59,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
             raise LedgerError("there is no ledger here", path=str(path))
         with contextlib.closing(_connected(path)) as database:
             _check(database, path)
+            _fill(database)
             yield database
     except (sqlite3.Error, OSError) as error:
         raise LedgerError(str(error) or type(error).__name__, path=str(path)) from error
@@ -90,3 +91,11 @@ def _check(database: sqlite3.Connection, path: Path) -> None:
     names = {name for (name,) in database.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
     if version < len(MIGRATIONS) or not {"calls", "attempts", "processes"} <= names:
         raise LedgerError("this file is no ledger", path=str(path))
+
+
+def _fill(database: sqlite3.Connection) -> None:
+    """Let a file of an older version, which nobody has written to since, look as it will: columns of it are empty."""
+    if missing := missing_columns(database):
+        empty = ", ".join(f"NULL AS {name}" for name in missing)
+        # It hides the table of that name, and takes nothing but memory.
+        database.execute(f"CREATE TEMP VIEW calls AS SELECT *, {empty} FROM main.calls")  # noqa: S608  no input in it

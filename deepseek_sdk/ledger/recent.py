@@ -29,7 +29,7 @@ _LIMIT = 10_000
 # What of a record is kept: not the headers, which are many times as large.
 _KEPT = (
     "at", "path", "asked", "is_stream", "session_id", "user", "tenant", "tags", "template", "ending", "reason",
-    "price", "times", "finish_reason", "degradation",
+    "price", "times", "finish_reason", "degradation", "cache",
 )  # fmt: skip
 _facts = attrgetter(*_KEPT)
 

@@ -38,6 +38,10 @@ class UsageRow:
         usd_high: As *cny_high*.
         estimated_calls: Calls some of whose tokens are estimates, since the server never told.
         unpriced_calls: Calls that may cost something that is not in the amounts, since no price is known.
+        cached: Calls that the cache answered; their tokens are in no sum.
+        saved_cny: What their answers would have cost in CNY, all of their prompts at the price of the server's own
+            cache: the least that it may be. None where there are none, or none of them has a price in it.
+        saved_usd: Likewise in USD.
     """
 
     key: str | None
@@ -57,6 +61,9 @@ class UsageRow:
     usd_high: Decimal | None
     estimated_calls: int
     unpriced_calls: int
+    cached: int
+    saved_cny: Decimal | None
+    saved_usd: Decimal | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from deepseek_sdk._attempt import Attempt
+    from deepseek_sdk._cache import CacheOutcome
     from deepseek_sdk._record import Record
     from deepseek_sdk.pricing.cost import Cost
 
@@ -75,6 +76,10 @@ class CallRow(NamedTuple):
     possibly_billed: int
     repairs: int
     degradation: int
+    cached: str | None
+    cache_entry: str | None
+    saved_cny: int | None
+    saved_usd: int | None
 
 
 class AttemptRow(NamedTuple):
@@ -167,7 +172,7 @@ def _call_row(record: Record, attempts: Sequence[Attempt], cost: Cost | None, am
         is_stream=record.is_stream,
         route=_text(last and last.route),
         asked=_text(record.asked),
-        model=_text(last and last.model),
+        model=_text(last.model if last else record.cache and record.cache.model),
         **_counts(usage),
         is_estimated=any(attempt.is_estimated for attempt in attempts),
         **amounts,
@@ -186,7 +191,29 @@ def _call_row(record: Record, attempts: Sequence[Attempt], cost: Cost | None, am
         possibly_billed=sum(attempt.is_possibly_billed for attempt in attempts),
         repairs=len(record.repairs),
         degradation=record.degradation,
+        **_cached(record.cache),
     )
+
+
+def _cached(outcome: CacheOutcome | None) -> dict[str, Any]:
+    """Tell what the cache gave: where it gave nothing, the columns are empty."""
+    if outcome is None:
+        return dict.fromkeys(("cached", "cache_entry", "saved_cny", "saved_usd"))
+    saved = _saved(outcome)
+    return {
+        "cached": outcome.status if outcome.is_free else None,
+        "cache_entry": _text(outcome.entry_id),
+        "saved_cny": None if saved is None else to_units(saved.cny),
+        "saved_usd": None if saved is None else to_units(saved.usd),
+    }
+
+
+def _saved(outcome: CacheOutcome) -> Cost | None:
+    try:
+        return outcome.saved
+    except Exception:  # noqa: BLE001  likewise
+        _log.exception("what the cache saved could not be told")
+        return None
 
 
 def _attempt_row(number: int, attempt: Attempt, amounts: Mapping[str, Any], at: float) -> AttemptRow:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import sqlite3
 import time
+from typing import TYPE_CHECKING
 
-__all__ = ["BUSY_S", "MIGRATIONS", "is_broken", "is_busy", "prepare"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["BUSY_S", "COLUMNS", "MIGRATIONS", "is_broken", "is_busy", "migrate", "missing_columns", "prepare"]
 
 # For so long a process waits for another one to finish.
 BUSY_S = 5.0
@@ -45,6 +49,9 @@ CREATE TABLE removed (id INTEGER PRIMARY KEY CHECK (id = 1), calls INTEGER NOT N
 
 # The n-th makes of a file of version n one of version n + 1.
 MIGRATIONS: tuple[str, ...] = (_FIRST,)
+# What the table `calls` has come to have besides, in this order. Whoever does not know of a column leaves it empty: it
+# makes no new version, so programs with an older version of this library go on writing to the same file.
+COLUMNS: Mapping[str, str] = {"cached": "TEXT", "cache_entry": "TEXT", "saved_cny": "INTEGER", "saved_usd": "INTEGER"}
 
 
 def prepare(database: sqlite3.Connection, busy_s: float = BUSY_S) -> None:
@@ -62,7 +69,7 @@ def prepare(database: sqlite3.Connection, busy_s: float = BUSY_S) -> None:
     _use_wal(database, busy_s)
     database.execute("PRAGMA synchronous = NORMAL")
     database.execute(f"PRAGMA journal_size_limit = {_WAL_BYTES}")
-    if _version(database) != len(MIGRATIONS):
+    if _version(database) != len(MIGRATIONS) or missing_columns(database):
         migrate(database)
 
 
@@ -81,11 +88,27 @@ def migrate(database: sqlite3.Connection) -> None:
         version = _known(_version(database))
         for statement in ";".join(MIGRATIONS[version:]).split(";"):
             database.execute(statement)
+        for name in missing_columns(database):
+            database.execute(f"ALTER TABLE calls ADD COLUMN {name} {COLUMNS[name]}")
         database.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
         database.execute("COMMIT")
     except BaseException:
         database.rollback()
         raise
+
+
+def missing_columns(database: sqlite3.Connection) -> list[str]:
+    """
+    Find what a file that an older version of this library has made does not have.
+
+    Args:
+        database: The open file.
+
+    Returns:
+        Columns of the table `calls`.
+    """
+    there = {row[1] for row in database.execute("PRAGMA main.table_info(calls)")}
+    return [name for name in COLUMNS if name not in there]
 
 
 def _known(version: int) -> int:

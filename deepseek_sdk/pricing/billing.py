@@ -95,9 +95,12 @@ def bill(record: Record, book: PriceBook) -> Cost | None:
         book: The prices.
 
     Returns:
-        The sum over its attempts; None where no attempt has a price. What answers in this process has none.
+        The sum over its attempts; None where no attempt has a price. What answers in this process has none. What the
+        cache answered, and nobody was asked for, costs nothing.
     """
     attempts = tuple(record.attempts)
+    if not attempts:
+        return _free(record, book)
     skew = _skew_of(record, attempts, book)
     at = record.at + (skew or 0.0)
     total, is_partial = None, False
@@ -110,6 +113,27 @@ def bill(record: Record, book: PriceBook) -> Cost | None:
     if total is None or (skew is None and not is_partial):
         return total
     return replace(total, is_partial=is_partial or total.is_partial, clock_skew=skew)
+
+
+def _free(record: Record, book: PriceBook) -> Cost | None:
+    cache = record.cache
+    if cache is None or not cache.is_free:
+        return None
+    # The tier of its time, so that sums over calls of one tier stay of that tier.
+    tier, _ = book.rates(cache.model or record.asked, record.at, record.at)
+    parts = CostParts(_NOTHING, _NOTHING, _NOTHING)
+    return Cost(
+        cny=_NOTHING,
+        usd=_NOTHING,
+        cny_low=_NOTHING,
+        cny_high=_NOTHING,
+        usd_low=_NOTHING,
+        usd_high=_NOTHING,
+        cny_parts=parts,
+        usd_parts=parts,
+        tier=tier,
+        price_version=book.version,
+    )
 
 
 def _cost_of_attempt(attempt: Attempt, at: float, book: PriceBook) -> Cost | None:

@@ -12,6 +12,7 @@ from deepseek_sdk._sse import Event
 from deepseek_sdk.stages._policies import Policies
 from deepseek_sdk.stages.breaker import CircuitBreaker
 from deepseek_sdk.stages.budget import SpendLimit
+from deepseek_sdk.stages.cache import ResponseCache
 from deepseek_sdk.stages.dialect import Dialect
 from deepseek_sdk.stages.fit import WindowFit
 from deepseek_sdk.stages.limiter import ConcurrencyLimit
@@ -35,6 +36,7 @@ __all__ = [
     "Policies",
     "Proceed",
     "Reply",
+    "ResponseCache",
     "Retry",
     "Routes",
     "SpendLimit",
@@ -57,8 +59,10 @@ def default_stages(policies: Policies | None = None) -> Sequence[Stage]:
     """
     policies = policies or Policies()
     books = policies.books
+    observation = Observation(books.telemetry, books.observers)
     return (
-        Observation(books.telemetry, books.observers),
+        observation,
+        ResponseCache(books.cache, around=observation, price=books.saving),
         StructuredOutput(),
         SpendLimit(
             books.budgets,

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from deepseek_sdk._attempt import Attempt
+    from deepseek_sdk._cache import CacheOutcome
     from deepseek_sdk._record import Record
     from deepseek_sdk.pricing.cost import Cost
     from deepseek_sdk.telemetry.content import Texts
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attributes",
     "attempt_attributes",
+    "cache_attributes",
     "call_attributes",
     "cost_attributes",
     "first_attributes",
@@ -299,6 +301,31 @@ def call_attributes(record: Record) -> Attributes:
         if at is not None:
             told[name] = at
     return told
+
+
+def cache_attributes(outcome: CacheOutcome, saved: Cost | None) -> Attributes:
+    """
+    Tell what became of a call in the cache; not which answer it gave, whose name is made of the prompt.
+
+    Args:
+        outcome: It.
+        saved: What the answer would have cost, or None: nobody knows, or there is none.
+
+    Returns:
+        The attributes; both currencies, never converted.
+    """
+    told: Attributes = {semconv.CACHE_OUTCOME: outcome.status}
+    amounts = (None, None) if saved is None else (saved.cny, saved.usd)
+    for name, amount in zip((semconv.SAVED_CNY, semconv.SAVED_USD), amounts, strict=True):
+        if amount is not None:
+            told[name] = float(amount)
+    named = (
+        (semconv.CACHE_LEVEL, outcome.tier),
+        (semconv.CACHE_SOURCE, outcome.level),
+        (semconv.CACHE_SIMILARITY, outcome.similarity),
+        (semconv.CACHE_AGE, outcome.age),
+    )
+    return told | {name: value for name, value in named if value is not None}
 
 
 def _call_times(record: Record) -> tuple[tuple[str, float | None], ...]:

@@ -13,6 +13,7 @@ from deepseek_sdk.telemetry.outcome import OTHER
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from deepseek_sdk._cache import CacheOutcome
     from deepseek_sdk._record import Record
     from deepseek_sdk.pricing.cost import Cost
     from deepseek_sdk.telemetry.attributes import Attributes
@@ -33,6 +34,7 @@ _WAITS = (
 # A service may take the names of models from its callers, and each would be a series.
 _MOST_MODELS = 64
 
+_FIRST_LEVEL = "exact"
 _STAGES = {"first_token_timeout": "token", "queue_timeout": "keepalive", "connect_timeout": "connect"}
 _QUALITY = {"empty_answer": "empty", "invalid_output": "invalid_json", "malformed": "invalid_json"}
 
@@ -105,6 +107,10 @@ class Meters:
         self._cached = counter(semconv.USAGE_CACHE_READ, "{token}", "Tokens of prompts read from the server's cache.")
         self._reasoning = counter(semconv.USAGE_REASONING, "{token}", "Tokens of reasoning.")
         self._cost = counter(semconv.COST, "1", "What calls cost; currencies must not be added up.")
+        self._saved = counter(
+            semconv.SAVED, "1", "What answers of the cache would have cost; currencies must not be added up."
+        )
+        self._lookups = counter(semconv.CACHE_LOOKUPS, "{lookup}", "Calls, by what became of them in the cache.")
         self._attempts = counter(semconv.ATTEMPTS, "{attempt}", "How often upstreams were asked.")
         self._streams = counter(semconv.STREAMS, "{request}", "Streamed calls.")
         self._timeouts = counter(semconv.FIRST_TOKEN_TIMEOUTS, "{timeout}", "First tokens that did not come in time.")
@@ -123,12 +129,13 @@ class Meters:
         """
         self._later.begin(id(record))
 
-    def end(self, record: Record) -> None:
+    def end(self, record: Record, saved: Cost | None = None) -> None:
         """
         Count a call that has ended.
 
         Args:
             record: Its record.
+            saved: What the cache saved, or None: nothing, or nobody knows.
         """
         self._later.end(id(record))
         self._later.trim()
@@ -139,6 +146,19 @@ class Meters:
         for attempt in record.attempts:
             if attempt.reason in _QUALITY:
                 self._later.add(self._quality, 1, {semconv.QUALITY_KIND: _QUALITY[attempt.reason]})
+        if record.cache is not None:
+            self._look_up(record.cache, record, saved)
+
+    def _look_up(self, outcome: CacheOutcome, record: Record, saved: Cost | None) -> None:
+        # What is found nowhere was looked for by its key.
+        level = {semconv.LOOKUP_LEVEL: outcome.tier or _FIRST_LEVEL}
+        self._later.add(self._lookups, 1, {**level, semconv.LOOKUP_OUTCOME: outcome.status})
+        if saved is None:
+            return
+        for currency, amount in (("CNY", saved.cny), ("USD", saved.usd)):
+            if amount:
+                told = {**level, semconv.COST_IN: currency, **self.tags_of(record)}
+                self._later.add(self._saved, float(amount), told)
 
     def infer(self, inference: Inference, record: Record, first: Attributes, *, images: bool, ended: float) -> None:
         """

@@ -17,7 +17,13 @@ __all__ = [
     "ATTEMPT_REASON",
     "BUDGET",
     "BUDGET_NAME",
+    "CACHE_AGE",
+    "CACHE_LEVEL",
+    "CACHE_LOOKUPS",
+    "CACHE_OUTCOME",
     "CACHE_READ_TOKENS",
+    "CACHE_SIMILARITY",
+    "CACHE_SOURCE",
     "CHOICE_COUNT",
     "CIRCUIT",
     "CIRCUIT_STATE",
@@ -53,6 +59,8 @@ __all__ = [
     "IS_STREAM",
     "LIMIT_CURRENT",
     "LIMIT_USED",
+    "LOOKUP_LEVEL",
+    "LOOKUP_OUTCOME",
     "MAX_TOKENS",
     "MISS_TOKENS",
     "MODALITY",
@@ -88,6 +96,9 @@ __all__ = [
     "RETRY_DELAY",
     "ROUTE",
     "ROUTING_BAND",
+    "SAVED",
+    "SAVED_CNY",
+    "SAVED_USD",
     "SEED",
     "SERVER_ADDRESS",
     "SERVER_PORT",
@@ -194,6 +205,13 @@ TOTAL_INPUT = "deepseek_sdk.total.input_tokens"
 TOTAL_OUTPUT = "deepseek_sdk.total.output_tokens"
 TOTAL_CACHE_READ = "deepseek_sdk.total.cache_read_tokens"
 TOTAL_REASONING = "deepseek_sdk.total.reasoning_tokens"
+CACHE_OUTCOME = "deepseek_sdk.cache.outcome"
+CACHE_LEVEL = "deepseek_sdk.cache.level"
+CACHE_SOURCE = "deepseek_sdk.cache.source"
+CACHE_SIMILARITY = "deepseek_sdk.cache.similarity"
+CACHE_AGE = "deepseek_sdk.cache.age"
+SAVED_CNY = "deepseek_sdk.cost.saved.cny"
+SAVED_USD = "deepseek_sdk.cost.saved.usd"
 ATTEMPT_NUMBER = "deepseek_sdk.attempt.number"
 ATTEMPT_OUTCOME = "deepseek_sdk.attempt.outcome"
 ATTEMPT_REASON = "deepseek_sdk.attempt.reason"
@@ -222,6 +240,8 @@ USAGE_REASONING = "gen_ai.client.inference.usage.reasoning.output_tokens"
 OPERATION_INPUT_TOKENS = "gen_ai.client.inference.operation.input_tokens"
 OPERATION_OUTPUT_TOKENS = "gen_ai.client.inference.operation.output_tokens"
 COST = "deepseek_sdk.cost"
+SAVED = "deepseek_sdk.cost.saved"
+CACHE_LOOKUPS = "deepseek_sdk.cache.lookups"
 ATTEMPTS = "deepseek_sdk.attempts"
 RETRY_DELAY = "deepseek_sdk.retry.delay"
 STREAMS = "deepseek_sdk.stream.requests"
@@ -241,6 +261,8 @@ MODEL = "model"
 REASONING = "reasoning"
 FIRST_TOKEN_STAGE = "stage"  # noqa: S105  no secret
 QUALITY_KIND = "kind"
+LOOKUP_LEVEL = "cache.level"
+LOOKUP_OUTCOME = "cache.outcome"
 CIRCUIT_STATE = "state"
 BUDGET_NAME = "budget"
 

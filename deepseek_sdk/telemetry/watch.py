@@ -13,6 +13,7 @@ from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_contex
 from deepseek_sdk.telemetry import semconv
 from deepseek_sdk.telemetry.attributes import (
     attempt_attributes,
+    cache_attributes,
     call_attributes,
     cost_attributes,
     first_attributes,
@@ -172,13 +173,15 @@ class Watch:
             error: What the caller gets in place of an answer, or None.
         """
         total = self._record.times.total or 0.0
+        saved = None
         try:
             self._tell_inferences(total)
+            saved = None if self._record.cache is None else self._record.cache.saved
         finally:
             if self._emitter.meters is not None:
-                self._emitter.meters.end(self._record)
+                self._emitter.meters.end(self._record, saved)
             if self._span is not None:
-                self._end_call(ending, error, total)
+                self._end_call(ending, error, total, saved)
 
     def _tell_inferences(self, total: float) -> None:
         with contextlib.ExitStack() as stack:
@@ -334,13 +337,15 @@ class Watch:
         if not self._emitter.event(semconv.EXCEPTION_EVENT, told, context, is_warning=True):
             span.add_event(semconv.EXCEPTION_EVENT, told)
 
-    def _end_call(self, ending: Ending, error: BaseException | None, total: float) -> None:
+    def _end_call(self, ending: Ending, error: BaseException | None, total: float, saved: Cost | None) -> None:
         span, record = self._span, self._record
         failure = None if error is None else self._failure(error, was_sent=bool(record.attempts))
         if failure is None and ending == "abandoned" and not record.is_stream:
             failure = _CANCELLED
         if span.is_recording():
             told = {**call_attributes(record), **self._emitter.naming.of(record)}
+            if record.cache is not None:
+                told |= cache_attributes(record.cache, saved)
             if failure is not None:
                 told[semconv.ERROR_TYPE] = failure.type
             if record.is_stream and ending == "abandoned":

@@ -15,7 +15,7 @@ from deepseek_sdk._finish import finish
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator
 
-    from deepseek_sdk._background import Ticket
+    from deepseek_sdk._background import Ticket, Work
     from deepseek_sdk._io import IO, Branch
 
 __all__ = ["VirtualIO", "finish"]
@@ -104,11 +104,14 @@ class VirtualIO:
 
     def spawn(self, branch: Branch[None]) -> bool:
         """Do something in the background: it goes on while something else waits, or in `settle()`."""
-        ticket = self._background.admit()
-        if ticket is None:
-            return False
-        self._start(lambda io: self._work(ticket, branch, io))
-        return True
+        return self._begin(branch, self._background.admit()) is not None
+
+    def start(self, branch: Branch[None]) -> Work | None:
+        """Do something in the background that somebody waits for."""
+        return self._begin(branch, self._background.admit(is_awaited=True))
+
+    def _begin(self, branch: Branch[None], ticket: Ticket | None) -> Work | None:
+        return None if ticket is None else self._start(lambda io: self._work(ticket, branch, io))
 
     def settle(self) -> None:
         """Let all background work come to its end."""

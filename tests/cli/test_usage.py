@@ -14,6 +14,7 @@ from deepseek_sdk.cli._app import app
 from deepseek_sdk.ledger import Ledger
 from tests.cli.conftest import run_program
 from tests.ledger.conftest import AT, add_attempt, ended
+from tests.ledger.test_cached import cached
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,6 +115,25 @@ def test_range_in_a_table(usage: Callable[..., Result], file: Path) -> None:
     ledger.close()
 
     assert "0.000644 (0-0.000644)" in usage("--only", "user=cut").stdout
+
+
+def test_what_the_cache_saved(usage: Callable[..., Result], file: Path) -> None:
+    """A table has columns for the cache where it answered something, and none where it did not; data always has."""
+    headings = ("from cache", "saved CNY", "saved USD")
+    assert not any(word in usage().stdout for word in headings)
+    assert (0, None) == ((row := rows(usage("-o", "json"))[0])["cached"], row["saved_cny"])
+    ledger = Ledger(file, wall=lambda: AT)
+    for record in (cached(user="小明"), cached("stale")):
+        ledger(record)
+    ledger.close()
+
+    done = usage("--by", "user")
+    assert all(word in done.stdout for word in (*headings, "0.00044", "0.00088", "0.000132"))
+    assert all(word in usage("--lang", "zh").stdout for word in ("本地缓存", "节省 CNY", "节省 USD"))
+    assert [(None, 3, 0, None), ("hit", 1, 1, "0.00044"), ("stale", 1, 1, "0.00044")] == [
+        tuple(row[name] for name in ("key", "calls", "cached", "saved_cny"))
+        for row in rows(usage("--by", "cache", "-o", "json"))
+    ]
 
 
 def test_missing_calls_are_told(usage: Callable[..., Result], file: Path) -> None:

@@ -20,7 +20,7 @@ from deepseek_sdk.ledger import Ledger, make_ledger
 from deepseek_sdk.ledger.file import LedgerFile
 from deepseek_sdk.ledger.rotation import Rotation
 from deepseek_sdk.ledger.rows import AttemptRow, CallRow, rows_of
-from deepseek_sdk.ledger.schema import MIGRATIONS
+from deepseek_sdk.ledger.schema import migrate
 from deepseek_sdk.ledger.writer import retry_s
 from tests.ledger.conftest import AT, USAGE, add_attempt, ended
 
@@ -110,8 +110,8 @@ def test_same_call_is_written_once(make: Callable[..., Ledger]) -> None:
 
 def test_columns_are_fields() -> None:
     """The tables have the columns that rows have."""
-    with closing(sqlite3.connect(":memory:")) as database:
-        database.executescript(MIGRATIONS[0])
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as database:
+        migrate(database)
         columns = {t: [row[1] for row in database.execute(f"PRAGMA table_info({t})")] for t in ("calls", "attempts")}
 
     assert {"calls": ["id", *CallRow._fields], "attempts": ["call", *AttemptRow._fields]} == columns

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deepseek_sdk import Usage
+from deepseek_sdk._cache import CacheOutcome
 from deepseek_sdk._record import Record
 from deepseek_sdk.pricing import Cost, PriceBook
 from deepseek_sdk.pricing.billing import bill
@@ -243,3 +244,62 @@ def test_bill_can_be_asked_for_again() -> None:
 
     assert first is not None
     assert first + first == bill(record, BOOK)
+
+
+# --- what the cache answers
+
+
+def kept(status: Any, *attempts: dict[str, Any], model: str | None = "deepseek-flash", **given: Any) -> Record:
+    """Make the record of a call that the cache had a word in."""
+    record = call(*attempts, **given)
+    record.asked, record.cache = "deepseek-flash", CacheOutcome(status=status, tier="exact", usage=USAGE, model=model)
+    return record
+
+
+@pytest.mark.parametrize("status", ["hit", "stale", "coalesced"])
+def test_answers_of_the_cache_cost_nothing(status: str) -> None:
+    """What nobody was asked for costs nothing, which is not the same as nobody knows what."""
+    found = bill(kept(status), BOOK)
+
+    assert found is not None
+    assert {0} == {found.cny, found.usd, found.cny_low, found.cny_high, found.usd_low, found.usd_high}
+    assert found.cny_parts == found.usd_parts
+    assert (0, False, False, BOOK.version) == (
+        found.cny_parts and found.cny_parts.total,
+        found.is_estimated,
+        found.is_partial,
+        found.price_version,
+    )
+    assert "¥0 / $0 (off_peak)" == str(found)
+
+
+@pytest.mark.parametrize("model", ["qwen", None])
+def test_answers_of_models_without_a_price_cost_nothing(model: str | None) -> None:
+    """A cached answer is free, whatever gave it."""
+    found = bill(kept("hit", model=model), BOOK)
+
+    assert ("unknown" if model else "off_peak", 0) == (found and found.tier, found and found.cny)
+
+
+@pytest.mark.parametrize("status", ["miss", "refresh", "bypass", "negative", "error"])
+def test_nobody_was_asked_and_nothing_found(status: str) -> None:
+    """A call that has no answer, from the cache or from anybody, has no cost, as without a cache."""
+    assert bill(kept(status), BOOK) is None
+
+
+@pytest.mark.parametrize("status", ["hit", "stale", "coalesced", "miss"])
+def test_attempts_are_billed_whatever_the_cache_says(status: str) -> None:
+    """Where somebody was asked that is what a call costs."""
+    found = bill(kept(status, {}), BOOK)
+
+    assert found == bill(call({}), BOOK)
+
+
+def test_sums_with_answers_of_the_cache() -> None:
+    """Free calls change no sum: neither its amount nor its tier, nor whether all is in it."""
+    free, paid = bill(kept("hit"), BOOK), cost({})
+    assert free is not None
+
+    assert paid == free + paid
+    assert paid == paid + free
+    assert paid == sum([free, paid, free])

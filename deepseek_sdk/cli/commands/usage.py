@@ -39,7 +39,7 @@ __all__ = ["command"]
 
 # Tables round: a millionth of a yuan is less than any bill shows. The other formats do not.
 _SHOWN = Decimal("0.000001")
-_COUNTS = ("calls", "failed", "abandoned", "attempts", "hit", "miss", "output", "reasoning")
+_COUNTS = ("calls", "failed", "abandoned", "attempts", "hit", "miss", "output", "reasoning", "cached")
 _AMOUNTS = ("cny", "cny_low", "cny_high", "usd", "usd_low", "usd_high")
 
 
@@ -83,7 +83,9 @@ clock_option = click.option(
     "usage", cls=SuggestingGroup, invoke_without_command=True, short_help="Show what calls used and cost, or export it."
 )
 @click.option(
-    "--by", metavar="WHAT", help="A row for each model, route, tier, user, session, tenant, template, day or tag:KEY."
+    "--by",
+    metavar="WHAT",
+    help="A row for each model, route, tier, user, session, tenant, template, day, cache or tag:KEY.",
 )
 @since_option
 @until_option
@@ -118,7 +120,7 @@ def command(
     rows = [row_of(row) for row in report.rows]
     if output == "csv":
         rows = [{name: safe_cell(value) for name, value in row.items()} for row in rows]
-    show(rows, output=output, headings=headings(say, by), cells=list(cells_of(report, say)))
+    show(rows, output=output, headings=headings(say, report), cells=list(cells_of(report, say)))
     tell(report, say)
 
 
@@ -229,6 +231,8 @@ def _cells(row: UsageRow) -> dict[str, Any]:
     amounts = {
         "cny": _amount(row.cny, row.cny_low, row.cny_high),
         "usd": _amount(row.usd, row.usd_low, row.usd_high),
+        "saved_cny": _amount(row.saved_cny, row.saved_cny, row.saved_cny),
+        "saved_usd": _amount(row.saved_usd, row.saved_usd, row.saved_usd),
     }
     return {**counts, **amounts}
 
@@ -238,10 +242,10 @@ def _amount(amount: Decimal | None, low: Decimal | None, high: Decimal | None) -
     return shown if least == most else f"{shown} ({least}-{most})"
 
 
-def headings(say: Say, by: str | None) -> dict[str, str]:
-    """Name the columns."""
-    return {
-        "key": by or "",
+def headings(say: Say, report: UsageReport) -> dict[str, str]:
+    """Name the columns; those of the cache where it answered anything."""
+    named = {
+        "key": report.by or "",
         "calls": say(en="calls", zh="调用"),
         "failed": say(en="failed", zh="失败"),
         "attempts": say(en="attempts", zh="请求"),
@@ -250,6 +254,13 @@ def headings(say: Say, by: str | None) -> dict[str, str]:
         "output": say(en="output", zh="输出"),
         "cny": "CNY",
         "usd": "USD",
+    }
+    if not report.total.cached:
+        return named
+    return named | {
+        "cached": say(en="from cache", zh="本地缓存"),
+        "saved_cny": say(en="saved CNY", zh="节省 CNY"),
+        "saved_usd": say(en="saved USD", zh="节省 USD"),
     }
 
 

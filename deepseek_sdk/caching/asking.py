@@ -1,0 +1,134 @@
+"""`Asking`: the upstream call of a flight, from the claim that keeps other processes waiting to the kept answer."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from deepseek_sdk._fold import Gathered
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+
+    from deepseek_sdk._call import Call
+    from deepseek_sdk._io import IO
+    from deepseek_sdk._pipeline import Proceed
+    from deepseek_sdk._reply import Reply
+    from deepseek_sdk._sse import Event
+    from deepseek_sdk.caching.entry import Entry
+    from deepseek_sdk.caching.exact import ExactCache
+    from deepseek_sdk.caching.flight import Flight
+    from deepseek_sdk.caching.question import Question
+
+__all__ = ["Asking"]
+
+# How often another process that asks the same is looked at.
+_POLL_S, _POLL_MOST_S = 0.01, 0.25
+
+
+class Asking:
+    """
+    Asks on behalf of everyone in a flight.
+
+    Args:
+        flight: It.
+        place: Where it stands among the flights.
+        question: What is asked.
+        proceed: The rest of the chain.
+        cache: Where the answer is kept.
+    """
+
+    def __init__(
+        self, flight: Flight, place: Hashable, question: Question, proceed: Proceed, cache: ExactCache
+    ) -> None:
+        self._flight = flight
+        self._place = place
+        self._question = question
+        self._proceed = proceed
+        self._cache = cache
+        self._began_ms = cache.now_ms()
+
+    async def __call__(self, io: IO) -> None:
+        """Ask, and hand on what comes."""
+        flight = self._flight
+        try:
+            await self._fly(io)
+        except Exception as error:  # noqa: BLE001  everyone in the flight raises it
+            self._end()
+            flight.fail(error)
+        except BaseException as error:
+            self._end()
+            flight.fail(error)
+            raise
+
+    def _end(self) -> None:
+        """Let nobody join any more: whoever comes now finds the kept answer, or asks himself."""
+        self._cache.flights.remove(self._place, self._flight)
+        self._cache.release(self._question)
+
+    async def _fly(self, io: IO) -> None:
+        entry = await self._answered_elsewhere(io)
+        if entry is not None:
+            self._end()
+            self._flight.find(entry)
+            return
+        call = self._flight.call.replace(io=io, record=self._flight.record)
+        reply = await self._proceed(call)
+        self._flight.open(reply)
+        await (self._stream(call, reply) if call.is_stream else self._whole(call, reply))
+
+    async def _answered_elsewhere(self, io: IO) -> Entry | None:
+        """Wait while another process asks the same; once, so that answers nobody may keep are not waited for in turn."""
+        question, cache = self._question, self._cache
+        if not question.may_wait or await cache.claim(io, question):
+            return None
+        pause = _POLL_S
+        while await cache.is_claimed(io, question):
+            await io.sleep(pause)
+            pause = min(pause * 1.5, _POLL_MOST_S)
+        found = await cache.store.find(io, question.key, cache.now_ms())
+        if found is not None and cache.is_usable(found.entry, question):
+            return found.entry
+        await cache.claim(io, question)
+        return None
+
+    async def _whole(self, call: Call, reply: Reply) -> None:
+        content = await reply.gather()
+        await self._keep(call, content, None)
+        self._end()
+        self._flight.land(content)
+
+    async def _stream(self, call: Call, reply: Reply) -> None:
+        flight, last = self._flight, []
+        try:
+            while batch := await reply.next():
+                if reply.progress.is_done:
+                    last += batch
+                else:
+                    flight.publish(batch)
+        finally:
+            await reply.close()
+        # It is kept before anyone learns that it is complete: who asks again then finds it.
+        events = [*flight.events, *last]
+        content = await call.io.offload(_folded, events)
+        await self._keep(call, content, events)
+        self._end()
+        flight.publish(last)
+        flight.land(content)
+
+    async def _keep(self, call: Call, content: bytes, events: Sequence[Event] | None) -> None:
+        question, cache, flight = self._question, self._cache, self._flight
+        if not question.control.writes:
+            return
+        make = partial(cache.entry_of, call, question, content, events, began_ms=self._began_ms)
+        entry, flight.refused = await call.io.offload(make)
+        if entry is not None:
+            flight.refused = await cache.keep(call.io, entry)
+            flight.kept = entry if flight.refused is None else None
+
+
+def _folded(events: Sequence[Event]) -> bytes:
+    gathered = Gathered()
+    for event in events:
+        gathered.take(event)
+    return gathered.content()

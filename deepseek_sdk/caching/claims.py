@@ -1,0 +1,104 @@
+"""`Claims`: which process asks for an answer that others wait for, until when."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from deepseek_sdk.caching.disk import DiskTier
+
+__all__ = ["Claims"]
+
+_TAKE = (
+    "INSERT INTO claim (key, owner, until_ms) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
+    " owner = excluded.owner, until_ms = excluded.until_ms WHERE claim.until_ms <= ? OR claim.owner = excluded.owner"
+)
+_RENEW = "UPDATE claim SET until_ms = ? WHERE key = ? AND owner = ?"
+_RELEASE = "DELETE FROM claim WHERE key = ? AND owner = ?"
+_HOLDER = "SELECT 1 FROM claim WHERE key = ? AND until_ms > ?"
+
+
+class Claims:
+    """
+    Claims with a lease: whoever is killed holds nothing for longer than he said.
+
+    Args:
+        tier: In whose database they stand.
+    """
+
+    def __init__(self, tier: DiskTier) -> None:
+        self._tier = tier
+
+    def take(self, key: str, owner: str, lease_s: float, now_ms: int) -> bool:
+        """
+        Claim a key, unless somebody else holds it.
+
+        Args:
+            key: What.
+            owner: Who; another one in each process.
+            lease_s: For how long, in seconds.
+            now_ms: The time, in milliseconds since 1970.
+
+        Returns:
+            Whether it is the owner's now.
+
+        Raises:
+            StoreError: The disk cannot be used.
+        """
+        values = (key, owner, _until(lease_s, now_ms), now_ms)
+        return self._tier.write(lambda lane: lane.insist(_TAKE, values).rowcount > 0)
+
+    def renew(self, key: str, owner: str, lease_s: float, now_ms: int) -> bool:
+        """
+        Hold a key for longer.
+
+        Args:
+            key: What.
+            owner: Who.
+            lease_s: For how long from now, in seconds.
+            now_ms: The time, in milliseconds since 1970.
+
+        Returns:
+            Whether it is still the owner's.
+
+        Raises:
+            StoreError: The disk cannot be used.
+        """
+        values = (_until(lease_s, now_ms), key, owner)
+        return self._tier.write(lambda lane: lane.insist(_RENEW, values).rowcount > 0)
+
+    def release(self, key: str, owner: str) -> bool:
+        """
+        Let go of a key.
+
+        Args:
+            key: What.
+            owner: Who.
+
+        Returns:
+            Whether it was the owner's.
+
+        Raises:
+            StoreError: The disk cannot be used.
+        """
+        return self._tier.write(lambda lane: lane.insist(_RELEASE, (key, owner)).rowcount > 0)
+
+    def holder(self, key: str, now_ms: int) -> bool:
+        """
+        Tell whether somebody holds a key.
+
+        Args:
+            key: What.
+            now_ms: The time, in milliseconds since 1970.
+
+        Returns:
+            Whether somebody does.
+
+        Raises:
+            StoreError: The disk cannot be used.
+        """
+        return self._tier.read(lambda lane: lane.execute(_HOLDER, (key, now_ms)).fetchone()) is not None
+
+
+def _until(lease_s: float, now_ms: int) -> int:
+    return now_ms + int(lease_s * 1000)

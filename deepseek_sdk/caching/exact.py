@@ -1,0 +1,322 @@
+"""`ExactCache`: keeps answers, and gives them to requests that are the same in every field."""
+
+from __future__ import annotations
+
+import random
+import secrets
+import time
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from deepseek_sdk.caching.admission import Limits
+from deepseek_sdk.caching.claims import Claims
+from deepseek_sdk.caching.eviction import policy_of
+from deepseek_sdk.caching.expiry import Expiry
+from deepseek_sdk.caching.flight import Flights
+from deepseek_sdk.caching.identity import Tenants
+from deepseek_sdk.caching.making import Answered, is_as_wanted, made
+from deepseek_sdk.caching.memory import MemoryTier
+from deepseek_sdk.caching.negative import NegativeCache
+from deepseek_sdk.caching.quota import Quota
+from deepseek_sdk.caching.stats import Tally
+from deepseek_sdk.caching.store import Store
+from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.resilience.checks import check_count, check_number
+from deepseek_sdk.structured.schemas import Validators
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Callable, Mapping, Sequence
+
+    from deepseek_sdk._call import Call
+    from deepseek_sdk._io import IO
+    from deepseek_sdk._sse import Event
+    from deepseek_sdk.caching.entry import Entry
+    from deepseek_sdk.caching.guarded import GuardedDisk
+    from deepseek_sdk.caching.question import Question
+
+__all__ = ["ExactCache", "cache_of", "default_path"]
+
+_MAX_BYTES = 1024 * 2**20
+_MEMORY_BYTES = 64 * 2**20
+_MAX_ENTRY_BYTES = 2**20
+_DAY_S = 86_400.0
+# How often the filter of keys may send a lookup to the disk in vain.
+_FILTER_RATE = 0.01
+
+
+def default_path() -> Path:
+    """
+    Say where the answers of a user are kept, unless he wants them elsewhere.
+
+    Returns:
+        The directory.
+    """
+    import platformdirs  # noqa: PLC0415  not part of importing the library
+
+    return Path(platformdirs.user_cache_dir("deepseek-sdk", appauthor=False)) / "answers"
+
+
+class ExactCache:
+    """
+    Keeps answers, in memory and on disk, and gives them to requests that are the same in every field.
+
+        ExactCache()                               in the user's cache directory
+        ExactCache("answers")                      there; several processes may use it at the same time
+        ExactCache(max_bytes=0)                    in memory alone
+        ExactCache(ttl_s=3600)                     an answer is given for an hour
+        ExactCache(ttl_by_tag={"news": 60})        one with this tag for a minute
+        ExactCache(stale_if_error_s=86400)         where nobody answers, one that ended within a day is better than none
+        ExactCache(secret="...")                   records are signed: who has not the secret cannot plant one
+
+    Several clients, of both colours, may be given the same one: equal calls of theirs that are under way at the same
+    time are asked once.
+
+    Args:
+        path: The directory, on a disk of this machine; None for the user's cache directory.
+        ttl_s: For how long an answer is given, in seconds, 10 % more or less; None: until there is no room.
+        ttl_by_tag: The same for tags of calls, "key" or "key=value": the shortest that applies is taken.
+        ttl_by_model: The same for models.
+        stale_while_revalidate_s: For how long after its end an answer is given while a new one is fetched, in seconds.
+        stale_if_error_s: For how long after its end it is given where no new one can be had.
+        max_bytes: How much the answers on disk may take; 0: there is no disk.
+        memory_bytes: How much the answers in memory may take; 0: there are none.
+        max_entry_bytes: How large one may be.
+        max_temperature: The highest temperature at which answers are kept and given, or None: any.
+        eviction: Which go when there is no room: "s3-fifo", "lru", "lfu" or "lru-k".
+        key_filter: A Bloom filter tells what is not on disk, without a look at it. It costs more than it saves where
+            the disk is a local one.
+        negative_ttl_s: For how long an equal call is refused as the server refused one, in seconds; None: never.
+        secret: What records are signed with, or None.
+        tenant_max_bytes: How much the answers of one tenant may take on disk, or None.
+        tenant_writes_per_minute: How many answers of one tenant are kept in a minute, or None: any number.
+        canary_share: What share of the hits is compared with a new answer, in the background, from 0 to 1.
+        pace: How fast a stream is given again, in characters per second; None: at once.
+        claim_s: For how long another process that asks the same is waited for, in seconds; None: not at all.
+        wall: Tells the time, in seconds since 1970.
+        chance: Gives a number from 0 to 1, for the canaries.
+
+    Raises:
+        ConfigurationError: One of them cannot be used.
+        MissingExtraError: The extra `cache` is not installed, which a disk needs.
+    """
+
+    def __init__(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        ttl_s: float | None = _DAY_S,
+        ttl_by_tag: Mapping[str, float] | None = None,
+        ttl_by_model: Mapping[str, float] | None = None,
+        stale_while_revalidate_s: float = 0.0,
+        stale_if_error_s: float = 0.0,
+        max_bytes: int = _MAX_BYTES,
+        memory_bytes: int = _MEMORY_BYTES,
+        max_entry_bytes: int = _MAX_ENTRY_BYTES,
+        max_temperature: float | None = None,
+        eviction: str = "s3-fifo",
+        key_filter: bool = False,
+        negative_ttl_s: float | None = 45.0,
+        secret: str | bytes | None = None,
+        tenant_max_bytes: int | None = None,
+        tenant_writes_per_minute: int | None = None,
+        canary_share: float = 0.0,
+        pace: float | None = None,
+        claim_s: float | None = 60.0,
+        wall: Callable[[], float] = time.time,
+        chance: Callable[[], float] = random.random,
+    ) -> None:
+        check_count("max_bytes", max_bytes, least=0)
+        check_count("memory_bytes", memory_bytes, least=0)
+        _check_share(canary_share)
+        if pace is not None:
+            check_number("pace", pace, least=1)
+        if claim_s is not None:
+            check_number("claim_s", claim_s, least=1)
+        self.expiry = Expiry(
+            ttl_s=ttl_s,
+            by_tag=ttl_by_tag or {},
+            by_model=ttl_by_model or {},
+            stale_while_revalidate_s=stale_while_revalidate_s,
+            stale_if_error_s=stale_if_error_s,
+        )
+        self.limits = Limits(max_entry_bytes=max_entry_bytes, max_temperature=max_temperature)
+        self.negative = None if negative_ttl_s is None else NegativeCache(negative_ttl_s)
+        self.pace = pace
+        self.tally = Tally()
+        self.flights = Flights()
+        self.tenants = Tenants()
+        self.path = None if not max_bytes else default_path() if path is None else Path(path).absolute()
+        self._canary_share = canary_share
+        self._chance = chance
+        self._wall = wall
+        self._claim_s = claim_s
+        self._validators = Validators()
+        self._owner = secrets.token_hex(8)
+        self._quota = Quota(max_bytes=tenant_max_bytes, writes_per_minute=tenant_writes_per_minute)
+        policy = policy_of(eviction)
+        self.store = Store(
+            MemoryTier(memory_bytes, policy) if memory_bytes else None,
+            None if self.path is None else self._disk(self.path, max_bytes, eviction, key_filter=key_filter),
+            secret=_secret(secret),
+            count=self.tally.fail,
+        )
+
+    def __repr__(self) -> str:
+        return f"ExactCache({'' if self.path is None else repr(str(self.path))})"
+
+    def _disk(self, path: Path, max_bytes: int, eviction: str, *, key_filter: bool) -> GuardedDisk:
+        from deepseek_sdk.caching.disk import DiskTier  # noqa: PLC0415  only where there is a disk
+        from deepseek_sdk.caching.guarded import GuardedDisk  # noqa: PLC0415  likewise
+
+        def make(flush_soon: Callable[[], None]) -> DiskTier:
+            rate = _FILTER_RATE if key_filter else None
+            return DiskTier(path, max_bytes=max_bytes, policy=eviction, filter_rate=rate, when_due=flush_soon)
+
+        return GuardedDisk(make, self.tally.fail, self.now_ms)
+
+    def now_ms(self) -> int:
+        """Tell the time, in milliseconds since 1970."""
+        return int(self._wall() * 1000)
+
+    def draws_canary(self) -> bool:
+        """Decide by chance whether a hit is compared with a new answer."""
+        return self._canary_share > 0 and self._chance() < self._canary_share
+
+    def is_usable(self, entry: Entry, question: Question) -> bool:
+        """
+        Say whether a kept answer may be given, and is within its time.
+
+        Args:
+            entry: The answer.
+            question: What is asked.
+
+        Returns:
+            Whether it may.
+        """
+        return question.may_have(entry) and self.expiry.state(entry, self.now_ms(), question.control.max_age_s) == "fresh"
+
+    def entry_of(
+        self, call: Call, question: Question, content: bytes, events: Sequence[Event] | None, *, began_ms: int
+    ) -> tuple[Entry | None, str | None]:
+        """
+        Make of an answer what is kept; this takes a while.
+
+        Args:
+            call: What was asked upstream; its record tells how it went.
+            question: The same as the cache sees it.
+            content: The JSON answer.
+            events: The events of a stream, or None.
+            began_ms: When it was asked, in milliseconds since 1970.
+
+        Returns:
+            What is kept, or why nothing is, in one word.
+        """
+        is_sound = not question.is_judged or is_as_wanted(call.body, content, self._validators)
+        answered = Answered(call, content, events, is_sound, began_ms)
+        entry, refused = made(answered, question, expiry=self.expiry, limits=self.limits)
+        if refused is not None:
+            self.tally.refuse(refused)
+        return entry, refused
+
+    async def keep(self, io: IO, entry: Entry) -> str | None:
+        """
+        Keep an answer.
+
+        Args:
+            io: The caller's.
+            entry: The answer.
+
+        Returns:
+            Why it is not kept, in one word, or None.
+        """
+        held = None
+        if self._quota.max_bytes is not None and self.store.disk is not None:
+            held = await self.store.disk.read(io, lambda tier: tier.tenant_bytes(entry.tenant), None)
+        refused = self._quota.refusal(entry, held, time.monotonic_ns())
+        if refused is not None:
+            self.tally.refuse(refused)
+            return refused
+        await self.store.keep(io, entry, self.expiry.keep_until_ms(entry.expires_ms), self.now_ms())
+        self.tally.count("stored")
+        return None
+
+    async def claim(self, io: IO, question: Question) -> bool:
+        """
+        Let other processes that ask the same wait.
+
+        Args:
+            io: The caller's.
+            question: What is asked.
+
+        Returns:
+            False where another process was first.
+        """
+        disk, lease_s = self.store.disk, self._claim_s
+        if disk is None or lease_s is None:
+            return True
+        now_ms = self.now_ms()
+        return await disk.write(io, lambda tier: Claims(tier).take(question.key, self._owner, lease_s, now_ms), True)
+
+    async def is_claimed(self, io: IO, question: Question) -> bool:
+        """
+        Say whether another process asks the same.
+
+        Args:
+            io: The caller's.
+            question: What is asked.
+
+        Returns:
+            Whether one does.
+        """
+        disk, now_ms = self.store.disk, self.now_ms()
+        if disk is None:
+            return False
+        return await disk.read(io, lambda tier: Claims(tier).holder(question.key, now_ms), False)
+
+    def release(self, question: Question) -> None:
+        """
+        Let other processes that ask the same wait no longer; nobody waits for it.
+
+        Args:
+            question: What was asked.
+        """
+        if self.store.disk is not None and self._claim_s is not None and question.may_wait:
+            self.store.disk.write_soon(lambda tier: Claims(tier).release(question.key, self._owner))
+
+    def close(self) -> None:
+        """Write down what waits, and let go of the files; a client that is still used opens them again."""
+        if self.store.disk is not None:
+            self.store.disk.close()
+
+
+def cache_of(said: object) -> ExactCache:
+    """
+    Read the argument of a client.
+
+    Args:
+        said: An ExactCache, which may be that of another client, or "exact".
+
+    Returns:
+        The cache.
+
+    Raises:
+        ConfigurationError: It is something else.
+    """
+    if isinstance(said, ExactCache):
+        return said
+    if said in ("exact", True):
+        return ExactCache()
+    raise ConfigurationError(f"cache must be 'exact', an ExactCache or None, not {said!r}")
+
+
+def _check_share(share: Any) -> None:
+    check_number("canary_share", share, least=0)
+    if share > 1:
+        raise ConfigurationError(f"canary_share must be at most 1, not {share!r}")
+
+
+def _secret(secret: str | bytes | None) -> bytes | None:
+    if not isinstance(secret, str | bytes | None) or secret in ("", b""):
+        raise ConfigurationError("secret must be a string or bytes that are not empty, or None")
+    return secret.encode() if isinstance(secret, str) else secret

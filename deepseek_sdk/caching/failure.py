@@ -1,0 +1,103 @@
+"""`StoreError`: why the cache on disk cannot be used, in one word; what SQLite and the system say is mapped here."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import sqlite3
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["StoreError", "explained", "is_broken", "is_busy"]
+
+# By the low byte of the code; SQLite's own words for the rest are "io".
+_BY_CODE: Mapping[int, str] = {
+    sqlite3.SQLITE_AUTH: "permission",
+    sqlite3.SQLITE_BUSY: "locked",
+    sqlite3.SQLITE_CORRUPT: "corrupt",
+    sqlite3.SQLITE_FULL: "full",
+    sqlite3.SQLITE_LOCKED: "locked",
+    sqlite3.SQLITE_NOTADB: "corrupt",
+    sqlite3.SQLITE_PERM: "permission",
+    sqlite3.SQLITE_PROTOCOL: "locked",
+    sqlite3.SQLITE_READONLY: "read_only",
+}
+_BY_ERRNO: Mapping[int, str] = {
+    errno.EACCES: "permission",
+    errno.EDQUOT: "full",
+    errno.EEXIST: "foreign",
+    errno.EFBIG: "full",
+    errno.EISDIR: "foreign",
+    errno.ENOSPC: "full",
+    errno.ENOTDIR: "foreign",
+    errno.EPERM: "permission",
+    errno.EROFS: "read_only",
+}
+_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
+_BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+
+
+class StoreError(Exception):
+    """
+    The cache on disk cannot be used; calls go on without it.
+
+    Attributes:
+        reason: "closed", "corrupt", "foreign", "forked", "full", "io", "locked", "network_fs", "permission",
+            "read_only" or "version".
+    """
+
+    def __init__(self, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.reason = reason
+
+
+@contextlib.contextmanager
+def explained() -> Iterator[None]:
+    """
+    Map what goes wrong with files and with SQLite.
+
+    Raises:
+        StoreError: It did.
+    """
+    try:
+        yield
+    except (sqlite3.Error, OSError) as error:
+        raise StoreError(_reason(error), str(error) or type(error).__name__) from error
+
+
+def is_broken(error: BaseException) -> bool:
+    """
+    Tell whether a file is damaged, or is no database: no later try will do better.
+
+    Args:
+        error: What SQLite says.
+
+    Returns:
+        Whether it is.
+    """
+    return _code(error) in _BROKEN
+
+
+def is_busy(error: BaseException) -> bool:
+    """
+    Tell whether somebody else holds the file.
+
+    Args:
+        error: What SQLite says.
+
+    Returns:
+        Whether it may be free later.
+    """
+    return _code(error) in _BUSY
+
+
+def _reason(error: sqlite3.Error | OSError) -> str:
+    if isinstance(error, OSError):
+        return _BY_ERRNO.get(error.errno or 0, "io")
+    return _BY_CODE.get(_code(error), "io")
+
+
+def _code(error: BaseException) -> int:
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -1,0 +1,169 @@
+"""The cache on disk as calls see it: whatever goes wrong there is told once, counted, and taken for a miss."""
+
+from __future__ import annotations
+
+import logging
+import time
+from typing import TYPE_CHECKING, TypeVar
+
+from deepseek_sdk.caching.failure import StoreError
+from deepseek_sdk.caching.worker import Worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from concurrent.futures import Future
+    from pathlib import Path
+
+    from deepseek_sdk._io import IO
+    from deepseek_sdk.caching.disk import DiskTier
+
+__all__ = ["GuardedDisk"]
+
+T = TypeVar("T")
+
+_log = logging.getLogger("deepseek_sdk")
+
+# How long a call waits for the disk before it goes on without; what was to be written is written all the same.
+_READ_S, _WRITE_S = 1.0, 2.0
+# After a failure the disk is left alone for so long: one that is full may have room again, a file may be mended.
+_REST_S = 30.0
+# Somebody else writes just now, or this process was forked from one that did: neither says anything of the disk.
+_PASSING = frozenset({"locked", "forked"})
+
+
+class GuardedDisk:
+    """
+    A disk tier that calls can rely on not to fail. One thread reads and one writes, so that no event loop is held.
+
+    Args:
+        make: Makes the tier, given what it calls when there are hits to be written down.
+        count: Called with the reason of each failure.
+        now_ms: Tells the time, in milliseconds since 1970.
+        now: The monotonic clock.
+
+    Attributes:
+        tier: The tier itself.
+    """
+
+    def __init__(
+        self,
+        make: Callable[[Callable[[], None]], DiskTier],
+        count: Callable[[str], object],
+        now_ms: Callable[[], int],
+        now: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._count = count
+        self._now_ms = now_ms
+        self._now = now
+        self._said: set[str] = set()
+        self._rests_until = 0.0
+        self._resting = ""
+        self._begin()
+        self.tier = make(self._flush_soon)
+
+    @property
+    def path(self) -> Path:
+        """Its directory."""
+        return self.tier.directory
+
+    async def read(self, io: IO, work: Callable[[DiskTier], T], default: T) -> T:
+        """
+        Read.
+
+        Args:
+            io: The caller's.
+            work: What to do with the tier.
+            default: What to give where that fails, or takes too long.
+
+        Returns:
+            What *work* gives.
+        """
+        return await self._done(io, self._reader, work, default, _READ_S)
+
+    async def write(self, io: IO, work: Callable[[DiskTier], T], default: T) -> T:
+        """
+        Write.
+
+        Args:
+            io: The caller's.
+            work: What to do with the tier.
+            default: What to give where that fails, or takes too long.
+
+        Returns:
+            What *work* gives.
+        """
+        return await self._done(io, self._writer, work, default, _WRITE_S)
+
+    def write_soon(self, work: Callable[[DiskTier], object]) -> None:
+        """
+        Write, and let nobody wait for it.
+
+        Args:
+            work: What to do with the tier.
+        """
+        if not self._is_resting():
+            self._submit(self._writer, work, None)
+
+    def close(self) -> None:
+        """Write down what waits, and let go of the files; what is asked later opens them again."""
+        reader, writer = self._reader, self._writer
+        self._begin()
+        reader.close()
+        writer.close()
+        self.tier.close(self._now_ms())
+        self._is_open = False
+
+    def _begin(self) -> None:
+        self._reader, self._writer = Worker("deepseek-sdk-cache-read"), Worker("deepseek-sdk-cache-write")
+        self._is_open = False
+
+    async def _done(self, io: IO, worker: Worker, work: Callable[[DiskTier], T], default: T, limit_s: float) -> T:
+        if self._is_resting():
+            return default
+        future = self._submit(worker, work, default)
+        try:
+            return default if future is None else await io.wait(future, limit_s)
+        except TimeoutError:
+            self._note("slow", f"it took longer than {limit_s:g} s")
+            return default
+
+    def _submit(self, worker: Worker, work: Callable[[DiskTier], T], default: T) -> Future[T] | None:
+        try:
+            return worker.submit(self._guarded, work, default)
+        except RuntimeError as error:
+            # It is closed at this moment, or the system has no thread to give.
+            self._note("unexpected", str(error))
+            return None
+
+    def _guarded(self, work: Callable[[DiskTier], T], default: T) -> T:
+        try:
+            if not self._is_open:
+                self.tier.open()
+                self._is_open = True
+            return work(self.tier)
+        except StoreError as error:
+            self._rest(error)
+        except Exception as error:  # noqa: BLE001  a call must not fail for want of a cache
+            _log.debug("the cache failed", exc_info=True)
+            self._note("unexpected", f"{type(error).__name__}: {error}")
+        return default
+
+    def _flush_soon(self) -> None:
+        self.write_soon(lambda tier: tier.flush(self._now_ms()))
+
+    def _is_resting(self) -> bool:
+        if self._now() >= self._rests_until:
+            return False
+        self._count(self._resting)
+        return True
+
+    def _rest(self, error: StoreError) -> None:
+        if error.reason not in _PASSING:
+            self._resting, self._rests_until = error.reason, self._now() + _REST_S
+        self._note(error.reason, str(error))
+
+    def _note(self, reason: str, message: str) -> None:
+        self._count(reason)
+        if reason not in self._said:
+            self._said.add(reason)
+            _log.warning("The cache in %s cannot be used, calls go on without it: %s", self.path, message)

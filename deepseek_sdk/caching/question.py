@@ -1,0 +1,121 @@
+"""`Question`: a call as the cache sees it: what it asks, whose it is, and what of the cache it may have."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from deepseek_sdk.caching.identity import identified
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from deepseek_sdk._cache import CacheControl
+    from deepseek_sdk._call import Call
+    from deepseek_sdk.caching.admission import Limits
+    from deepseek_sdk.caching.entry import Entry
+    from deepseek_sdk.caching.identity import Tenants
+
+__all__ = ["Question", "is_long", "questioned"]
+
+# Writing down and hashing a longer prompt takes so long that an event loop would notice.
+_LONG = 100_000
+_PART = 4000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """
+    What is asked, and what of the cache it may have.
+
+    Attributes:
+        key: The SHA-256 of the request.
+        tenant: Whose it is.
+        control: What it may have.
+        is_judged: The answer of a plain call has to be as the request wants it; else a kept one is taken as it is.
+        is_stream: The answer comes as a stream, which nobody judges.
+    """
+
+    key: str
+    tenant: str
+    control: CacheControl
+    is_judged: bool
+    is_stream: bool
+
+    @property
+    def may_wait(self) -> bool:
+        """Whether another process that asks the same may be waited for."""
+        return self.control.reads and self.control.writes
+
+    def may_have(self, entry: Entry) -> bool:
+        """
+        Say whether a kept answer will do.
+
+        Args:
+            entry: It.
+
+        Returns:
+            Whether it will: one that nobody has judged is for who takes it as it is.
+        """
+        return self.is_stream or entry.is_judged or not self.is_judged
+
+    def place(self, call: Call) -> Hashable:
+        """
+        Tell which calls may share one upstream call: they ask the same, of the same, and would be treated alike.
+
+        Args:
+            call: The call.
+
+        Returns:
+            Equal for such calls.
+        """
+        options = call.options
+        targets = tuple(getattr(target, "account", None) or getattr(target, "name", "") for target in call.targets)
+        alike = (str(options.lint), str(options.on_empty), repr(options.token_budget), self.control.writes)
+        return (self.key, targets, self.is_judged and not self.is_stream, alike)
+
+
+def questioned(call: Call, tenants: Tenants, control: CacheControl, limits: Limits) -> Question | None:
+    """
+    Look at a call as the cache does.
+
+    Args:
+        call: It.
+        tenants: Tells whose calls are.
+        control: What it may have.
+        limits: What is not kept, and so not looked for.
+
+    Returns:
+        The question, or None: the cache has nothing to do with it.
+    """
+    if limits.is_too_warm(call.body):
+        return None
+    identity = identified(call, tenants)
+    if identity is None:
+        return None
+    is_judged = bool(call.body.get("response_format") or call.body.get("tools")) and call.options.lint != "off"
+    return Question(
+        key=identity.key, tenant=identity.tenant, control=control, is_judged=is_judged, is_stream=call.is_stream
+    )
+
+
+def is_long(body: Mapping[str, Any]) -> bool:
+    """
+    Tell a request for which the event loop should not be held.
+
+    Args:
+        body: Its JSON body.
+
+    Returns:
+        True for a long one.
+    """
+    messages = body.get("messages")
+    listed = messages if isinstance(messages, list) else [body.get("prompt")]
+    return sum(map(_length, listed)) > _LONG
+
+
+def _length(message: Any) -> int:
+    content = message.get("content") if isinstance(message, dict) else message
+    if isinstance(content, str):
+        return len(content)
+    return _PART * len(content) if isinstance(content, list) else 0

@@ -1,0 +1,147 @@
+"""`Store`: where answers are kept, memory before disk."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from deepseek_sdk.caching.entry import BadRecordError, Entry, decode, encode
+from deepseek_sdk.caching.flushing import flushed_ms
+from deepseek_sdk.caching.meta import Meta
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deepseek_sdk._io import IO
+    from deepseek_sdk.caching.disk import DiskTier
+    from deepseek_sdk.caching.guarded import GuardedDisk
+    from deepseek_sdk.caching.memory import MemoryTier
+
+__all__ = ["Found", "Store", "meta_of"]
+
+Level = Literal["memory", "disk"]
+
+
+class Found(NamedTuple):
+    """A kept answer, and where it was."""
+
+    entry: Entry
+    level: Level
+
+
+class Store:
+    """
+    The tiers of a cache.
+
+    Args:
+        memory: The first, or None.
+        disk: The second, or None.
+        secret: What records are signed with, or None.
+        count: Called with the reason of each failure.
+    """
+
+    def __init__(
+        self,
+        memory: MemoryTier | None,
+        disk: GuardedDisk | None,
+        *,
+        secret: bytes | None,
+        count: Callable[[str], object],
+    ) -> None:
+        self.memory = memory
+        self.disk = disk
+        self.secret = secret
+        self._count = count
+        self._generation = -1
+        self._flushed_ms = 0
+
+    async def find(self, io: IO, key: str, now_ms: int) -> Found | None:
+        """
+        Look for an answer.
+
+        Args:
+            io: The caller's.
+            key: Of the request.
+            now_ms: The time, in milliseconds since 1970.
+
+        Returns:
+            It, however old; or None.
+        """
+        await self._follow(io)
+        entry = None if self.memory is None else self.memory.get(key, now_ms=now_ms)
+        if entry is not None:
+            return self._unless_flushed(Found(entry, "memory"))
+        if self.disk is None:
+            return None
+        entry = await self.disk.read(io, lambda tier: self._read(tier, key, now_ms), None)
+        if entry is None:
+            return None
+        if self.memory is not None:
+            self.memory.put(entry, now_ms=now_ms)
+        return self._unless_flushed(Found(entry, "disk"))
+
+    async def keep(self, io: IO, entry: Entry, keep_ms: int | None, now_ms: int) -> None:
+        """
+        Keep an answer.
+
+        Args:
+            io: The caller's.
+            entry: It.
+            keep_ms: When it is of no more use, in milliseconds since 1970, or None: never.
+            now_ms: The time, likewise.
+        """
+        await self._follow(io)
+        if self.memory is not None:
+            self.memory.put(entry, keep_ms=keep_ms, now_ms=now_ms)
+        if self.disk is not None:
+            await self.disk.write(io, lambda tier: self._write(tier, entry, keep_ms, now_ms), 0)
+
+    def _read(self, tier: DiskTier, key: str, now_ms: int) -> Entry | None:
+        data = tier.get(key, now_ms)
+        if data is None:
+            return None
+        try:
+            return decode(data, key, secret=self.secret)
+        except BadRecordError:
+            self._count("bad_record")
+            tier.delete(key)
+            return None
+
+    def _write(self, tier: DiskTier, entry: Entry, keep_ms: int | None, now_ms: int) -> int:
+        return tier.put(entry.key, encode(entry, secret=self.secret), meta_of(entry, keep_ms), now_ms)
+
+    def _unless_flushed(self, found: Found) -> Found | None:
+        return None if found.entry.created_ms <= self._flushed_ms else found
+
+    async def _follow(self, io: IO) -> None:
+        """Drop what is in memory where any process has invalidated something since."""
+        if self.disk is None:
+            return
+        generation = self.disk.tier.generation()
+        if generation != self._generation:
+            self._generation = generation
+            self._flushed_ms = await self.disk.read(io, flushed_ms, self._flushed_ms)
+            if self.memory is not None:
+                self.memory.clear()
+
+
+def meta_of(entry: Entry, keep_ms: int | None) -> Meta:
+    """
+    Say what the disk tier goes by, without reading the record.
+
+    Args:
+        entry: What is kept.
+        keep_ms: When it is of no more use, in milliseconds since 1970, or None: never.
+
+    Returns:
+        The facts.
+    """
+    return Meta(
+        asked=entry.asked,
+        model=entry.model,
+        tenant=entry.tenant,
+        tags=dict(entry.tags),
+        partition=entry.partition,
+        created_ms=entry.created_ms,
+        expires_ms=entry.expires_ms,
+        keep_ms=keep_ms,
+    )

@@ -1,0 +1,317 @@
+"""Give a kept answer where there is one, let equal calls share one upstream call, and keep what is new."""
+
+from __future__ import annotations
+
+import json
+import time
+from dataclasses import replace
+from functools import partial
+from math import inf
+from typing import TYPE_CHECKING, Any
+
+from deepseek_sdk._attempt import Attempt
+from deepseek_sdk._cache import CacheControl, CacheOutcome
+from deepseek_sdk._clock import UNSET, Clock, Limits
+from deepseek_sdk._rejections import stub_refusal
+from deepseek_sdk._reply import Reply
+from deepseek_sdk._usage import Usage
+from deepseek_sdk._wire import DeadlineReached, response_for_one
+from deepseek_sdk.errors import CacheMissError, classify
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from deepseek_sdk._call import Call
+    from deepseek_sdk._io import IO
+    from deepseek_sdk._pipeline import Proceed, Stage
+    from deepseek_sdk._reply import Ending, Source
+    from deepseek_sdk.caching import ExactCache
+    from deepseek_sdk.caching.entry import Entry
+    from deepseek_sdk.caching.flight import Seat
+    from deepseek_sdk.caching.question import Question
+    from deepseek_sdk.pricing.cost import Cost
+
+__all__ = ["ResponseCache"]
+
+# How often those who wait may choose another to ask in the place of one that failed.
+_ELECTIONS = 3
+# What would be the same whoever asks.
+_FOR_ALL = frozenset({
+    "authentication", "balance", "configuration", "conflict", "context_overflow", "invalid_output", "invalid_request",
+    "no_rule", "not_found", "permission", "reasoning_budget", "rejected", "unknown_model",
+})  # fmt: skip
+# With these nobody is asked, or nobody answers: an answer that has ended is better than none.
+_NOBODY_ANSWERS = frozenset({"circuit_open", "limiter_timeout", "rate_limit", "total_timeout"})
+
+
+class ResponseCache:
+    """
+    Gives kept answers, and keeps new ones.
+
+    Args:
+        cache: Where they are kept, or None: nowhere.
+        around: The stage that observes calls; those that are made in the background are to be observed, too.
+        price: Tells what tokens would cost from the server's own cache, or None: nobody can.
+    """
+
+    def __init__(
+        self,
+        cache: ExactCache | None = None,
+        *,
+        around: Stage | None = None,
+        price: Callable[[Usage, str], Cost | None] | None = None,
+    ) -> None:
+        self.cache = cache
+        self.around = around
+        self.price = price
+
+    async def __call__(self, call: Call, proceed: Proceed) -> Reply:
+        """Answer a call from the cache, or by asking once for all who ask the same."""
+        if self.cache is None:
+            return await proceed(call)
+        control = CacheControl() if call.options.cache is UNSET else call.options.cache
+        question = None
+        if control.reads or control.writes or not control.asks:
+            question = await self._question(self.cache, call, control)
+        if question is not None:
+            return await _Lookup(self, self.cache, question, call, proceed).begin()
+        if not control.asks:
+            raise CacheMissError(key=None, response=stub_refusal(call, 404))
+        call.record.cache = CacheOutcome(status="bypass")
+        self.cache.tally.note(call.record.cache)
+        return await proceed(call)
+
+    async def _question(self, cache: ExactCache, call: Call, control: CacheControl) -> Question | None:
+        from deepseek_sdk.caching.question import is_long, questioned  # noqa: PLC0415  few clients need it
+
+        ask = partial(questioned, call, cache.tenants, control, cache.limits)
+        return await call.io.offload(ask) if is_long(call.body) else ask()
+
+
+class _Lookup:
+    """One call on its way through the cache."""
+
+    def __init__(
+        self, stage: ResponseCache, cache: ExactCache, question: Question, call: Call, proceed: Proceed
+    ) -> None:
+        self._stage = stage
+        self._cache = cache
+        self._question = question
+        self._call = call
+        self._proceed = proceed
+        self._place = question.place(call)
+        self._elections = _ELECTIONS
+        self._last_resort: Entry | None = None
+        self._seat: Seat | None = None
+
+    async def begin(self) -> Reply:
+        control = self._question.control
+        if control.reads:
+            self._refuse_again()
+            kept = await self._kept()
+            if kept is not None:
+                return kept
+        if not control.asks:
+            self._note(CacheOutcome(status="miss"))
+            raise CacheMissError(key=self._question.key, response=stub_refusal(self._call, 404))
+        return await self._ask()
+
+    def _refuse_again(self) -> None:
+        negative = self._cache.negative
+        error = None if negative is None else negative.get(self._question.key, self._call.io.now())
+        if error is not None:
+            self._note(CacheOutcome(status="negative"))
+            raise error
+
+    async def _kept(self) -> Reply | None:
+        cache, question, now_ms = self._cache, self._question, self._cache.now_ms()
+        found = await cache.store.find(self._call.io, question.key, now_ms)
+        if found is None or not question.may_have(found.entry):
+            return None
+        state = cache.expiry.state(found.entry, now_ms, question.control.max_age_s)
+        if state == "error_only":
+            self._last_resort = found.entry
+        if state not in ("fresh", "stale"):
+            return None
+        if state == "stale":
+            self._renew(None)
+        elif cache.draws_canary():
+            self._renew(found.entry)
+        return self._given(found.entry, found.level, is_stale=state == "stale")
+
+    def _given(self, entry: Entry, level: Any, *, is_stale: bool) -> Reply:
+        from deepseek_sdk.caching.replay import Replay  # noqa: PLC0415  likewise
+
+        call, record = self._call, self._call.record
+        usage = None if entry.usage is None else json.loads(entry.usage)
+        record.usage, record.finish_reason = usage, entry.finish_reason
+        outcome = CacheOutcome(
+            status="stale" if is_stale else "hit",
+            tier="exact",
+            level=level,
+            similarity=1.0,
+            entry_id=entry.id,
+            age=max(self._cache.now_ms() - entry.created_ms, 0) / 1000,
+            usage=None if usage is None else Usage.parse(usage),
+            model=entry.model,
+            price=self._stage.price,
+        )
+        self._note(outcome)
+        return _reply(call, Replay(entry, call, pace=self._cache.pace), _clock(call))
+
+    async def _ask(self) -> Reply:
+        """Wait for an equal call that is under way, or be the one that asks."""
+        while True:
+            seat = self._cache.flights.join(self._place, self._call)
+            if seat.is_leader and not self._begin(seat):
+                # The client is closed, or there is no thread to be had.
+                return await self._proceed(self._call)
+            await self._opened(seat)
+            flight = seat.flight
+            if flight.entry is not None:
+                seat.abort()
+                return self._given(flight.entry, "disk", is_stale=False)
+            if flight.response is not None:
+                return self._boarded(seat)
+            failure = seat.failure()
+            instead = self._instead(seat, failure)
+            if instead is not None:
+                return instead
+            if not self._may_elect(seat, failure):
+                self._note(CacheOutcome(status="miss"))
+                raise failure
+
+    def _begin(self, seat: Seat) -> bool:
+        from deepseek_sdk.caching.asking import Asking  # noqa: PLC0415  likewise
+
+        cache, flight = self._cache, seat.flight
+        asking = Asking(flight, self._place, self._question, self._proceed, cache)
+        work = self._call.io.start(asking)
+        if work is None:
+            seat.abort()
+            cache.flights.remove(self._place, flight)
+            flight.fail(ConnectionAbortedError("nobody could be sent"))
+            return False
+        flight.steered_by(work.cancel)
+        return True
+
+    async def _opened(self, seat: Seat) -> None:
+        try:
+            await seat.opened()
+        except DeadlineReached:
+            seat.abort()
+            kind, limit = seat.clock.expired()
+            raise kind(request=stub_refusal(self._call, 504).request, limit=limit) from None
+        except BaseException:
+            seat.abort()
+            raise
+
+    def _boarded(self, seat: Seat) -> Reply:
+        is_leader = seat.is_leader
+        asked = "miss" if self._question.control.reads else "refresh"
+        self._call.record.cache = CacheOutcome(status=asked if is_leader else "coalesced", level=None)
+        seat.response = response_for_one(seat.flight.response)
+        self._seat = seat
+        reply = _reply(self._call, seat, seat.clock)
+        reply.rescue_with(self._rescue)
+        reply.on_end(partial(self._over, seat))
+        return reply
+
+    async def _rescue(self, reply: Reply, error: Exception) -> Reply | None:
+        seat: Any = reply.source
+        if reply.has_shown:
+            return None
+        instead = self._instead(seat, error)
+        if instead is not None:
+            return instead
+        return await self._ask() if seat.flight.error is not None and self._may_elect(seat, error) else None
+
+    def _instead(self, seat: Seat, error: Exception) -> Reply | None:
+        """Give what has ended where nobody answers; and remember what will be refused again."""
+        seat.abort()
+        if seat.is_leader and self._cache.negative is not None:
+            self._cache.negative.put(self._question.key, error, self._call.io.now())
+        if self._last_resort is None or not _is_unanswered(error):
+            return None
+        entry, self._last_resort = self._last_resort, None
+        return self._given(entry, "memory", is_stale=True)
+
+    def _may_elect(self, seat: Seat, error: Exception) -> bool:
+        """Let one of those who waited ask in the place of one that failed; who failed has tried what it could."""
+        if seat.is_leader or classify(error).reason in _FOR_ALL or not self._elections:
+            return False
+        self._elections -= 1
+        return True
+
+    def _over(self, seat: Seat, ending: Ending, error: BaseException | None) -> None:
+        """Tell what became of it; of an answer that another call has asked for, what that call learnt."""
+        del ending, error
+        flight, record, outcome = seat.flight, self._call.record, self._call.record.cache
+        if outcome is None or outcome.hit or seat is not self._seat:
+            return
+        told = flight.record
+        usage = None if told.usage is None else Usage.parse(told.usage)
+        if seat.is_payer:
+            status = "miss" if outcome.status == "coalesced" else outcome.status
+            self._note(replace(outcome, status=status, refused=flight.refused))
+            return
+        for name in ("usage", "finish_reason", "answer_in_reasoning", "degradation"):
+            setattr(record, name, getattr(told, name))
+        shared = CacheOutcome(
+            status="coalesced",
+            tier="exact",
+            level="flight",
+            similarity=1.0,
+            entry_id=None if flight.kept is None else flight.kept.id,
+            usage=usage,
+            model=told.attempts[-1].model if told.attempts else None,
+            price=self._stage.price,
+        )
+        self._note(shared)
+
+    def _note(self, outcome: CacheOutcome) -> None:
+        self._call.record.cache = outcome
+        self._cache.tally.note(outcome)
+
+    def _renew(self, compared: Entry | None) -> None:
+        """Ask again in the background: because an answer has ended, or to see whether it is still given."""
+        if self._stage.around is None or self._cache.flights.is_under_way(self._place):
+            return
+        self._call.io.spawn(partial(self._renewed, compared))
+
+    async def _renewed(self, compared: Entry | None, io: IO) -> None:
+        around: Any = self._stage.around
+        options = replace(self._call.options, cache=CacheControl(reads=False, ttl_s=self._question.control.ttl_s))
+        record = self._call.record.anew(io.now(), time.time())
+        call = self._call.replace(io=io, options=options, record=record)
+        reply = await around(call, partial(self._stage, proceed=self._proceed))
+        answer = await reply.gather()
+        self._cache.tally.count("revalidated" if compared is None else "canaries")
+        if compared is not None and not _says_the_same(answer, compared.answer):
+            self._cache.tally.count("differing")
+
+
+def _is_unanswered(error: Exception) -> bool:
+    disposition = classify(error)
+    return disposition.retry or disposition.trips or disposition.reason in _NOBODY_ANSWERS
+
+
+def _clock(call: Call) -> Clock:
+    limits = Limits(first_token=inf, stall=inf, total=call.limits.total)
+    return Clock(limits, call_started=call.record.started, now=call.io.now())
+
+
+def _reply(call: Call, source: Source, clock: Clock) -> Reply:
+    # Nobody was asked, as far as the books of this call go: an attempt that is over is not written down.
+    attempt = Attempt(route="", model=call.model, started=0.0, ended=0.0, outcome="complete")
+    return Reply(call, source, clock, attempt)
+
+
+def _says_the_same(one: bytes, other: bytes) -> bool:
+    said = [[choice.get("message", choice) for choice in json.loads(answer)["choices"]] for answer in (one, other)]
+    return _texts(said[0]) == _texts(said[1])
+
+
+def _texts(messages: list[dict[str, Any]]) -> list[Any]:
+    calls = [[call.get("function") for call in message.get("tool_calls") or ()] for message in messages]
+    return [[message.get("content") or message.get("text") for message in messages], calls]
