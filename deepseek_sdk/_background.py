@@ -14,7 +14,7 @@ Ticket = Future[None]
 class Work(Protocol):
     """Something that goes on in the background."""
 
-    def cancel(self) -> None:
+    def cancel(self) -> object:
         """End it, from any thread."""
         ...
 

@@ -123,8 +123,8 @@ class CacheOutcome:
     What became of a call in the cache.
 
     Attributes:
-        status: "hit"; "stale": a hit past its time; "coalesced": the answer of an equal call that was under way; "miss";
-            "refresh", "bypass": it was not looked up; "negative": a refusal of a moment ago; "error": no cache.
+        status: "hit"; "stale": a hit past its time; "coalesced": the answer of an equal call that was under way;
+            "miss"; "refresh", "bypass": it was not looked up; "negative": a refusal of a moment ago; "error": no cache.
         tier: How it was found: "exact", "semantic", or None: it was not.
         level: Where: "memory", "disk", "flight", or None.
         similarity: How alike the two requests are, from 0 to 1: 1.0 for an exact hit; None where none was found.

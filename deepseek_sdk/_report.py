@@ -143,11 +143,17 @@ def _find(answer: object) -> Record | None:
     return None
 
 
+def _model(record: Record) -> str | None:
+    if record.attempts:
+        return record.attempts[-1].model
+    return None if record.cache is None else record.cache.model
+
+
 def _snapshot(record: Record) -> CallReport:
     last = record.attempts[-1] if record.attempts else None
     return CallReport(
         route=last.route if last else None,
-        model=last.model if last else record.cache and record.cache.model,
+        model=_model(record),
         attempts=tuple(replace(attempt) for attempt in record.attempts),
         usage=record.usage_told,
         times=replace(record.times),

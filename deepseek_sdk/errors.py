@@ -615,7 +615,8 @@ class CacheMissError(DeepSeekError, openai.NotFoundError):
     """
 
     def __init__(self, *, key: str | None, response: Any) -> None:
-        super().__init__("The cache has no answer to this request, and cache='only' asks nobody", response=response, body=None)
+        message = "The cache has no answer to this request, and cache='only' asks nobody"
+        super().__init__(message, response=response, body=None)
         self.key = key
 
 

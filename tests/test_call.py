@@ -38,7 +38,7 @@ from deepseek_sdk.tokens.fitting import TokenBudget
         ({"on_empty": "retry"}, "on_empty must be one of 'error', 'accept', not 'retry'"),
         (
             {"timeout": 5},
-            "unknown option 'timeout'; options are deadlines, lint, on_empty, plain",
+            "unknown option 'timeout'; options are cache, deadlines, lint, on_empty, plain",
         ),
     ],
 )

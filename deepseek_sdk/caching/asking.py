@@ -78,7 +78,7 @@ class Asking:
         await (self._stream(call, reply) if call.is_stream else self._whole(call, reply))
 
     async def _answered_elsewhere(self, io: IO) -> Entry | None:
-        """Wait while another process asks the same; once, so that answers nobody may keep are not waited for in turn."""
+        """Wait while another process asks the same; once, so that what nobody may keep is not waited for in turn."""
         question, cache = self._question, self._cache
         if not question.may_wait or await cache.claim(io, question):
             return None

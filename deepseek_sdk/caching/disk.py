@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from deepseek_sdk.caching.directory import bump, generation
 from deepseek_sdk.caching.eviction import SqlShelf, policy_of
-from deepseek_sdk.caching.failure import StoreError, explained, is_broken
+from deepseek_sdk.caching.failure import StoreError, explained, is_broken, stated
 from deepseek_sdk.caching.keyfilter import KnownKeys
 from deepseek_sdk.caching.meta import COLUMNS, Meta, Row, Totals
 from deepseek_sdk.caching.selection import Selection
@@ -446,6 +446,7 @@ class DiskTier:
 
     def _tell(self, now_ms: int) -> None:
         if self._when_due is not None:
+            self._hits.defer(now_ms)
             self._when_due()
             return
         # Who reads has got what he wanted; what is wrong will show when somebody writes.
@@ -453,23 +454,23 @@ class DiskTier:
             self.flush(now_ms)
 
     def _run(self, kind: _Kind, work: Callable[[Lane], T]) -> T:
-        with explained():
+        try:
+            return self._insist(kind, work)
+        except (sqlite3.Error, OSError) as error:
+            raise stated(error) from error
+
+    def _insist(self, kind: _Kind, work: Callable[[Lane], T]) -> T:
+        while True:
             files = self._ready()
             try:
-                return self._in(kind, work)
+                with self._locks[kind]:
+                    # A fork may have closed them meanwhile.
+                    if self._files is files:
+                        return work(files.reader if kind == "reader" else files.writer)
             except sqlite3.DatabaseError as error:
                 if not is_broken(error):
                     raise
                 self._put_aside(files, error)
-                return self._in(kind, work)
-
-    def _in(self, kind: _Kind, work: Callable[[Lane], T]) -> T:
-        while True:
-            files = self._ready()
-            with self._locks[kind]:
-                # A fork may have closed it meanwhile.
-                if self._files is files:
-                    return work(getattr(files, kind))
 
     def _ready(self) -> Files:
         """Give the open database, and open it where it is not, or is no longer the one of that name."""

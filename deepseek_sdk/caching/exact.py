@@ -194,7 +194,9 @@ class ExactCache:
         Returns:
             Whether it may.
         """
-        return question.may_have(entry) and self.expiry.state(entry, self.now_ms(), question.control.max_age_s) == "fresh"
+        return (
+            question.may_have(entry) and self.expiry.state(entry, self.now_ms(), question.control.max_age_s) == "fresh"
+        )
 
     def entry_of(
         self, call: Call, question: Question, content: bytes, events: Sequence[Event] | None, *, began_ms: int
@@ -316,7 +318,7 @@ def _check_share(share: Any) -> None:
         raise ConfigurationError(f"canary_share must be at most 1, not {share!r}")
 
 
-def _secret(secret: str | bytes | None) -> bytes | None:
-    if not isinstance(secret, str | bytes | None) or secret in ("", b""):
+def _secret(secret: Any) -> bytes | None:
+    if not isinstance(secret, str | bytes | None) or secret in {"", b""}:
         raise ConfigurationError("secret must be a string or bytes that are not empty, or None")
     return secret.encode() if isinstance(secret, str) else secret

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["StoreError", "explained", "is_broken", "is_busy"]
+__all__ = ["StoreError", "explained", "is_broken", "is_busy", "stated"]
 
 # By the low byte of the code; SQLite's own words for the rest are "io".
 _BY_CODE: Mapping[int, str] = {
@@ -64,7 +64,20 @@ def explained() -> Iterator[None]:
     try:
         yield
     except (sqlite3.Error, OSError) as error:
-        raise StoreError(_reason(error), str(error) or type(error).__name__) from error
+        raise stated(error) from error
+
+
+def stated(error: sqlite3.Error | OSError) -> StoreError:
+    """
+    Say in one word what went wrong.
+
+    Args:
+        error: What SQLite or the system says.
+
+    Returns:
+        It, as an error of the cache.
+    """
+    return StoreError(_reason(error), str(error) or type(error).__name__)
 
 
 def is_broken(error: BaseException) -> bool:

@@ -78,13 +78,24 @@ class Flight:
         # A seat may be given up by the garbage collector, in a thread that is inside of here.
         self._lock = threading.RLock()
 
-    def board(self, call: Call, *, is_leader: bool) -> Seat | None:
+    def lead(self) -> Seat:
+        """
+        Take the seat of who begins the flight.
+
+        Returns:
+            The seat.
+        """
+        seat = Seat(self, self.call, is_leader=True)
+        with self._lock:
+            self._seats.append(seat)
+        return seat
+
+    def board(self, call: Call) -> Seat | None:
         """
         Take a seat.
 
         Args:
             call: Who waits.
-            is_leader: It is the one that begins the flight.
 
         Returns:
             The seat, or None: everyone has left already.
@@ -92,7 +103,7 @@ class Flight:
         with self._lock:
             if self._is_left:
                 return None
-            seat = Seat(self, call, is_leader=is_leader)
+            seat = Seat(self, call, is_leader=False)
             self._seats.append(seat)
             return seat
 
@@ -251,8 +262,9 @@ def _bequeath(record: Record, heir: Record) -> None:
     """Give the attempts of one call to another, whose clock began at another time."""
     shift = record.started - heir.started
     for attempt in record.attempts:
-        moved = {name: _moved(getattr(attempt, name), shift) for name in ("started", "first_token", "ended")}
-        heir.attempts.append(replace(attempt, **moved))
+        first_token, ended = _moved(attempt.first_token, shift), _moved(attempt.ended, shift)
+        moved = replace(attempt, started=attempt.started + shift, first_token=first_token, ended=ended)
+        heir.attempts.append(moved)
     heir.repairs += record.repairs
     heir.skipped += record.skipped
 
@@ -292,6 +304,7 @@ class Seat:
         await self._until(self.flight.opened, self.clock.at)
 
     async def pull(self, until: float) -> list[Event] | None:
+        """Wait for more; see `Source`."""
         follows = self.call.is_stream and self.flight.call.is_stream
         return await (self._next(until) if follows else self._whole(until))
 
@@ -338,9 +351,11 @@ class Seat:
             raise DeadlineReached from None
 
     async def close(self, *, is_done: bool) -> None:  # noqa: ARG002  the connection is not ours
+        """Give the seat up."""
         self.flight.leave(self)
 
     def abort(self) -> None:
+        """Give the seat up."""
         self.flight.leave(self)
 
 
@@ -349,7 +364,7 @@ class Flights:
 
     def __init__(self) -> None:
         self._under_way: PerProcess[dict[Hashable, Flight]] = PerProcess(dict)
-        self._locks: PerProcess[threading.RLock] = PerProcess(threading.RLock)  # type: ignore[arg-type]
+        self._locks = PerProcess(threading.RLock)
 
     def join(self, key: Hashable, call: Call) -> Seat:
         """
@@ -365,11 +380,11 @@ class Flights:
         with self._locks.get():
             under_way = self._under_way.get()
             flight = under_way.get(key)
-            seat = None if flight is None else flight.board(call, is_leader=False)
+            seat = None if flight is None else flight.board(call)
             if seat is None:
                 under_way[key] = flight = Flight(call)
-                seat = flight.board(call, is_leader=True)
-            return seat  # type: ignore[return-value]  a new flight has a seat
+                seat = flight.lead()
+            return seat
 
     def is_under_way(self, key: Hashable) -> bool:
         """Say whether a request is being asked."""

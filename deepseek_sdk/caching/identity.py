@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Identity", "Tenants", "identified"]
 
+
 class Identity(NamedTuple):
     """
     What a request is known by.

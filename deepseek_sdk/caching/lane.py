@@ -5,22 +5,24 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import time
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from deepseek_sdk.caching.failure import is_busy
 from deepseek_sdk.caching.text_disk import CACHE_KIB
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
 __all__ = ["Lane", "insist"]
+
+T = TypeVar("T")
 
 # How often to look whether others are done. SQLite itself looks less often the longer it waits, and where several
 # processes write one after another it may find the file locked each time.
 _LOOK_S = 0.001
 # What the journal may grow to before it is written back, in pages, and what is left of it then, in bytes.
-_CHECKPOINT_PAGES, _JOURNAL_BYTES = 256, 4 * 2**20
+_CHECKPOINT_PAGES, _JOURNAL_BYTES = 1_000, 4 * 2**20
 _PRAGMAS = (
     "PRAGMA synchronous = NORMAL",
     f"PRAGMA cache_size = -{CACHE_KIB}",
@@ -30,26 +32,24 @@ _PRAGMAS = (
 )
 
 
-def insist(database: sqlite3.Connection, sql: str, lock_s: float, parameters: Sequence[Any] = ()) -> sqlite3.Cursor:
+def insist(run: Callable[[], T], lock_s: float) -> T:
     """
-    Run a statement as soon as others let one.
+    Do something as soon as others let one.
 
     Args:
-        database: An open file that does not wait by itself.
-        sql: The statement.
+        run: What; SQLite does not wait by itself.
         lock_s: How long to wait, in seconds.
-        parameters: Of the statement.
 
     Returns:
-        What it gives.
+        Its result.
 
     Raises:
-        sqlite3.Error: It cannot be run.
+        sqlite3.Error: It cannot be done.
     """
     until = time.monotonic() + lock_s
     while True:
         try:
-            return database.execute(sql, parameters)
+            return run()
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() >= until:
                 raise
@@ -79,9 +79,9 @@ class Lane:
         self.execute = self._database.execute
         try:
             for pragma in _PRAGMAS:
-                insist(self._database, pragma, lock_s).fetchall()
+                self.insist(pragma)
             # The journal is opened now, while nobody can put the file aside.
-            insist(self._database, "SELECT 1 FROM sqlite_master", lock_s).fetchall()
+            self.insist("SELECT 1 FROM sqlite_master").fetchall()
         except BaseException:
             self.close()
             raise
@@ -100,7 +100,20 @@ class Lane:
         Raises:
             sqlite3.Error: It cannot be run.
         """
-        return insist(self._database, sql, self._lock_s, parameters)
+        return insist(lambda: self.execute(sql, parameters), self._lock_s)
+
+    def give_back(self, pages: int) -> None:
+        """
+        Give pages that nothing stands on back to the disk, as soon as others let one.
+
+        Args:
+            pages: How many at most.
+
+        Raises:
+            sqlite3.Error: It cannot be done.
+        """
+        # SQLite gives a row without columns for each page, and only a script is run to its end by Python then.
+        insist(lambda: self._database.executescript(f"PRAGMA incremental_vacuum({pages})"), self._lock_s)
 
     @contextlib.contextmanager
     def transaction(self, lock_s: float | None = None) -> Iterator[None]:
@@ -113,7 +126,7 @@ class Lane:
         Raises:
             sqlite3.Error: It cannot be done; nothing was written.
         """
-        insist(self._database, "BEGIN IMMEDIATE", self._lock_s if lock_s is None else lock_s)
+        insist(lambda: self.execute("BEGIN IMMEDIATE"), self._lock_s if lock_s is None else lock_s)
         try:
             yield
             self.execute("COMMIT")

@@ -25,8 +25,8 @@ _log = logging.getLogger("deepseek_sdk")
 # Says that a database is one of ours: "dskc".
 _APPLICATION_ID = 0x64736B63
 _VERSION = 1
-# Records of three kilobytes leave a third of a smaller page empty.
-_PAGE_BYTES = 16_384
+# Larger pages would save a tenth of the room, and make each write twice as much work.
+_PAGE_BYTES = 4_096
 _CLAIM = """CREATE TABLE IF NOT EXISTS claim (
     key TEXT PRIMARY KEY, owner TEXT NOT NULL, until_ms INTEGER NOT NULL
 ) WITHOUT ROWID"""
@@ -126,7 +126,7 @@ def _alone(directory: Path, lock_s: float) -> Iterator[None]:
     # An empty database as a lock: the same on every system, and nothing is ever written to it.
     database = sqlite3.connect(directory / LOCK, timeout=0, isolation_level=None)
     try:
-        insist(database, "BEGIN EXCLUSIVE", lock_s)
+        insist(lambda: database.execute("BEGIN EXCLUSIVE"), lock_s)
         yield
     finally:
         database.close()

@@ -10,6 +10,7 @@ from deepseek_sdk.caching.admission import finding_of, refusal
 from deepseek_sdk.caching.entry import Entry
 from deepseek_sdk.caching.key import last_text, partition_key
 from deepseek_sdk.caching.pieces import cut
+from deepseek_sdk.caching.question import UNASKED
 from deepseek_sdk.errors import trace_id
 from deepseek_sdk.structured.judging import judge
 from deepseek_sdk.structured.wish import wish_of
@@ -134,7 +135,7 @@ def _entry(answered: Answered, question: Question, answer: Any, expiry: Expiry) 
             ttl_cap_s=question.control.ttl_s,
         ),
         tags=tags,
-        provenance=_provenance(call, record),
+        provenance=(*_provenance(call, record), *([] if question.wants_usage else [UNASKED])),
     )
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.caching.identity import identified
+from deepseek_sdk.caching.replay import wants_usage
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -16,7 +17,10 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.identity import Tenants
 
-__all__ = ["Question", "is_long", "questioned"]
+__all__ = ["UNASKED", "Question", "is_long", "questioned"]
+
+# What is noted of a kept stream that told no usage, since nobody had asked for it.
+UNASKED = ("usage", "unasked")
 
 # Writing down and hashing a longer prompt takes so long that an event loop would notice.
 _LONG = 100_000
@@ -34,6 +38,7 @@ class Question:
         control: What it may have.
         is_judged: The answer of a plain call has to be as the request wants it; else a kept one is taken as it is.
         is_stream: The answer comes as a stream, which nobody judges.
+        wants_usage: The answer tells its usage: that of a plain call does, that of a stream where it is asked for.
     """
 
     key: str
@@ -41,6 +46,7 @@ class Question:
     control: CacheControl
     is_judged: bool
     is_stream: bool
+    wants_usage: bool
 
     @property
     def may_wait(self) -> bool:
@@ -55,8 +61,11 @@ class Question:
             entry: It.
 
         Returns:
-            Whether it will: one that nobody has judged is for who takes it as it is.
+            Whether it will: one that nobody has judged is for who takes it as it is, one whose usage nobody asked for
+            is for who wants none.
         """
+        if self.wants_usage and entry.usage is None and UNASKED in entry.provenance:
+            return False
         return self.is_stream or entry.is_judged or not self.is_judged
 
     def place(self, call: Call) -> Hashable:
@@ -95,7 +104,12 @@ def questioned(call: Call, tenants: Tenants, control: CacheControl, limits: Limi
         return None
     is_judged = bool(call.body.get("response_format") or call.body.get("tools")) and call.options.lint != "off"
     return Question(
-        key=identity.key, tenant=identity.tenant, control=control, is_judged=is_judged, is_stream=call.is_stream
+        key=identity.key,
+        tenant=identity.tenant,
+        control=control,
+        is_judged=is_judged,
+        is_stream=call.is_stream,
+        wants_usage=not call.is_stream or wants_usage(call.body),
     )
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk._sse import DONE, Event, encode
 from deepseek_sdk._wire import DeadlineReached, stub_response
+from deepseek_sdk.caching.entry import BadRecordError
 from deepseek_sdk.caching.pieces import join
 
 if TYPE_CHECKING:
@@ -58,6 +59,7 @@ class Replay:
         self.response.headers.update({"content-type": "application/json", HEADER: "hit"})
         self._io = call.io
         self._events = _timed(_stream(entry, call), pace) if call.is_stream else iter([(0.0, _whole(entry))])
+        # Now, while the model can still be asked instead.
         self._next = next(self._events, None)
         self._started: float | None = None
 
@@ -228,11 +230,19 @@ def _stream(entry: Entry, call: Call) -> Iterator[tuple[int, Event]]:
     """Yield the events of a stream, each with the number of characters that it says."""
     wanted = wants_usage(call.body)
     if entry.pieces is None:
-        chunks = chunks_of(json.loads(entry.answer), wants_usage=wanted)
+        chunks = iter(_made(entry.answer, wants_usage=wanted))
     else:
         usage = None if entry.usage is None else json.loads(entry.usage)
         chunks = suited(join(entry.pieces, entry.answer), wants_usage=wanted, usage=usage)
     return chain(((_length(chunk), encode(chunk)) for chunk in chunks), [(0, DONE)])
+
+
+def _made(answer: bytes, *, wants_usage: bool) -> list[dict[str, Any]]:
+    try:
+        return list(chunks_of(json.loads(answer), wants_usage=wants_usage))
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        message = "no stream can be made of the answer"
+        raise BadRecordError(message) from error
 
 
 def _timed(events: Iterator[tuple[int, Event]], pace: float | None) -> Iterator[tuple[float, Event]]:

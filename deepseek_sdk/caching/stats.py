@@ -6,7 +6,7 @@ import threading
 from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk._usage import Usage
 
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from deepseek_sdk._cache import CacheOutcome
 
 __all__ = ["CacheStats", "Tally"]
+
+
+_NO_TOKENS = Usage(hit=0, miss=0, output=0, reasoning=0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +65,7 @@ class CacheStats:
     revalidated: int = 0
     canaries: int = 0
     differing: int = 0
-    tokens_saved: Usage = Usage(hit=0, miss=0, output=0, reasoning=0)
+    tokens_saved: Usage = field(default_factory=lambda: _NO_TOKENS)
     cny_saved: Decimal = Decimal(0)
     usd_saved: Decimal = Decimal(0)
     entries: int | None = 0
@@ -81,12 +84,13 @@ class Tally:
     """Counts what a cache does; any thread may."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        # How a forgotten stream ended is counted inside the garbage collector, maybe in a thread that counts just now.
+        self._lock = threading.RLock()
         self._counts: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
         self._levels: Counter[str] = Counter()
-        self._tokens = Usage(hit=0, miss=0, output=0, reasoning=0)
+        self._tokens = _NO_TOKENS
         self._saved = {"cny": Decimal(0), "usd": Decimal(0)}
 
     def count(self, name: str) -> None:
@@ -137,7 +141,7 @@ class Tally:
                 self._saved["cny"] += saved.cny or 0
                 self._saved["usd"] += saved.usd or 0
 
-    def stats(self, **held: int | float | None) -> CacheStats:
+    def stats(self, **held: Any) -> CacheStats:
         """
         Tell all of it.
 
@@ -149,14 +153,14 @@ class Tally:
         """
         with self._lock:
             return CacheStats(
-                **self._counts,  # type: ignore[arg-type]
+                **self._counts,
                 by_level=dict(self._levels),
                 refused=dict(self._refused),
                 errors=dict(self._errors),
                 tokens_saved=self._tokens,
                 cny_saved=self._saved["cny"],
                 usd_saved=self._saved["usd"],
-                **held,  # type: ignore[arg-type]
+                **held,
             )
 
 

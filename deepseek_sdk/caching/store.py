@@ -95,6 +95,36 @@ class Store:
         if self.disk is not None:
             await self.disk.write(io, lambda tier: self._write(tier, entry, keep_ms, now_ms), 0)
 
+    @property
+    def flushed_ms(self) -> int:
+        """Up to when everything was flushed, as far as this process knows, in milliseconds since 1970."""
+        return self._flushed_ms
+
+    def peek(self, key: str) -> Entry | None:
+        """
+        Look for an answer in memory, without counting a hit.
+
+        Args:
+            key: Of the request.
+
+        Returns:
+            It, however old; None where it is not there, or may be gone since another process has invalidated something.
+        """
+        if self.memory is None or (self.disk is not None and self.disk.tier.generation() != self._generation):
+            return None
+        return self.memory.peek(key)
+
+    def flush(self, now_ms: int) -> None:
+        """
+        Let nothing that was kept up to now be given any more, by this process; the disk is flushed by `flushing`.
+
+        Args:
+            now_ms: The time, in milliseconds since 1970.
+        """
+        self._flushed_ms = max(self._flushed_ms, now_ms)
+        if self.memory is not None:
+            self.memory.clear()
+
     def _read(self, tier: DiskTier, key: str, now_ms: int) -> Entry | None:
         data = tier.get(key, now_ms)
         if data is None:

@@ -7,7 +7,7 @@ import platform
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from deepseek_sdk.spending.processes import born, is_alive
+from deepseek_sdk._processes import born, is_alive
 
 if TYPE_CHECKING:
     import sqlite3

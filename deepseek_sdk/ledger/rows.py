@@ -191,17 +191,20 @@ def _call_row(record: Record, attempts: Sequence[Attempt], cost: Cost | None, am
         possibly_billed=sum(attempt.is_possibly_billed for attempt in attempts),
         repairs=len(record.repairs),
         degradation=record.degradation,
-        **_cached(record.cache),
+        **_cached(record),
     )
 
 
-def _cached(outcome: CacheOutcome | None) -> dict[str, Any]:
+def _cached(record: Record) -> dict[str, Any]:
     """Tell what the cache gave: where it gave nothing, the columns are empty."""
+    outcome = record.cache
     if outcome is None:
         return dict.fromkeys(("cached", "cache_entry", "saved_cny", "saved_usd"))
-    saved = _saved(outcome)
+    # An equal call that failed has given its error, and no answer.
+    is_answered = outcome.is_free and record.ending != "failed"
+    saved = _saved(outcome) if is_answered else None
     return {
-        "cached": outcome.status if outcome.is_free else None,
+        "cached": outcome.status if is_answered else None,
         "cache_entry": _text(outcome.entry_id),
         "saved_cny": None if saved is None else to_units(saved.cny),
         "saved_usd": None if saved is None else to_units(saved.usd),

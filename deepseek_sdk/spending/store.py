@@ -9,9 +9,9 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
+from deepseek_sdk._processes import born, is_alive
 from deepseek_sdk.spending.budget import MOST
 from deepseek_sdk.spending.moves import Row, Standing, StoreError
-from deepseek_sdk.spending.processes import born, is_alive
 from deepseek_sdk.spending.slices import slice_of
 
 if TYPE_CHECKING:

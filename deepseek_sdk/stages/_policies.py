@@ -14,6 +14,7 @@ from deepseek_sdk.resilience.limiting.limiter import Limiters
 from deepseek_sdk.resilience.limiting.policy import LimiterPolicy
 from deepseek_sdk.resilience.retrying.decision import most_retries
 from deepseek_sdk.resilience.retrying.policy import RetryPolicy, policy_of
+from deepseek_sdk.stages.cache import ResponseCache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -87,6 +88,7 @@ class Policies:
             What its stages use; where they use none, there are none.
         """
         books = Books() if books is None else books
+        books.cache = next((stage.cache for stage in stages if isinstance(stage, ResponseCache)), None)
         books.telemetry = next((stage.telemetry for stage in stages if hasattr(stage, "telemetry")), None)
         breakers = next((stage.breakers for stage in stages if hasattr(stage, "breakers")), Breakers(None))
         limiters = next((stage.limiters for stage in stages if hasattr(stage, "limiters")), Limiters(None))

@@ -21,6 +21,7 @@ from deepseek_sdk.errors import CacheMissError, classify
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from deepseek_sdk._cache import CacheStatus
     from deepseek_sdk._call import Call
     from deepseek_sdk._io import IO
     from deepseek_sdk._pipeline import Proceed, Stage
@@ -67,18 +68,17 @@ class ResponseCache:
 
     async def __call__(self, call: Call, proceed: Proceed) -> Reply:
         """Answer a call from the cache, or by asking once for all who ask the same."""
-        if self.cache is None:
-            return await proceed(call)
         control = CacheControl() if call.options.cache is UNSET else call.options.cache
         question = None
-        if control.reads or control.writes or not control.asks:
+        if self.cache is not None and (control.reads or control.writes or not control.asks):
             question = await self._question(self.cache, call, control)
-        if question is not None:
+        if self.cache is not None and question is not None:
             return await _Lookup(self, self.cache, question, call, proceed).begin()
         if not control.asks:
             raise CacheMissError(key=None, response=stub_refusal(call, 404))
-        call.record.cache = CacheOutcome(status="bypass")
-        self.cache.tally.note(call.record.cache)
+        if self.cache is not None:
+            call.record.cache = CacheOutcome(status="bypass")
+            self.cache.tally.note(call.record.cache)
         return await proceed(call)
 
     async def _question(self, cache: ExactCache, call: Call, control: CacheControl) -> Question | None:
@@ -208,8 +208,8 @@ class _Lookup:
 
     def _boarded(self, seat: Seat) -> Reply:
         is_leader = seat.is_leader
-        asked = "miss" if self._question.control.reads else "refresh"
-        self._call.record.cache = CacheOutcome(status=asked if is_leader else "coalesced", level=None)
+        asked: CacheStatus = "miss" if self._question.control.reads else "refresh"
+        self._call.record.cache = CacheOutcome(status=asked if is_leader else "coalesced")
         seat.response = response_for_one(seat.flight.response)
         self._seat = seat
         reply = _reply(self._call, seat, seat.clock)
@@ -252,8 +252,10 @@ class _Lookup:
         told = flight.record
         usage = None if told.usage is None else Usage.parse(told.usage)
         if seat.is_payer:
-            status = "miss" if outcome.status == "coalesced" else outcome.status
-            self._note(replace(outcome, status=status, refused=flight.refused))
+            if outcome.status == "coalesced":
+                # Whoever began has left: this is now the call that asked.
+                outcome = replace(outcome, status="miss")
+            self._note(replace(outcome, refused=flight.refused))
             return
         for name in ("usage", "finish_reason", "answer_in_reasoning", "degradation"):
             setattr(record, name, getattr(told, name))
@@ -275,16 +277,16 @@ class _Lookup:
 
     def _renew(self, compared: Entry | None) -> None:
         """Ask again in the background: because an answer has ended, or to see whether it is still given."""
-        if self._stage.around is None or self._cache.flights.is_under_way(self._place):
-            return
-        self._call.io.spawn(partial(self._renewed, compared))
+        if not self._cache.flights.is_under_way(self._place):
+            self._call.io.spawn(partial(self._renewed, compared))
 
     async def _renewed(self, compared: Entry | None, io: IO) -> None:
-        around: Any = self._stage.around
         options = replace(self._call.options, cache=CacheControl(reads=False, ttl_s=self._question.control.ttl_s))
         record = self._call.record.anew(io.now(), time.time())
         call = self._call.replace(io=io, options=options, record=record)
-        reply = await around(call, partial(self._stage, proceed=self._proceed))
+        again: Any = partial(self._stage, proceed=self._proceed)
+        around = self._stage.around
+        reply = await (again(call) if around is None else around(call, again))
         answer = await reply.gather()
         self._cache.tally.count("revalidated" if compared is None else "canaries")
         if compared is not None and not _says_the_same(answer, compared.answer):

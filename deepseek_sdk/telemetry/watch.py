@@ -176,7 +176,8 @@ class Watch:
         saved = None
         try:
             self._tell_inferences(total)
-            saved = None if self._record.cache is None else self._record.cache.saved
+            if self._record.cache is not None and ending != "failed":
+                saved = self._record.cache.saved
         finally:
             if self._emitter.meters is not None:
                 self._emitter.meters.end(self._record, saved)

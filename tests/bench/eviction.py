@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from tests.caching.eviction_shelves import Store
 
-REQUESTS = 50_000
+REQUESTS = 30_000
 KEYS = 20_000
 SHARES = (0.005, 0.02, 0.10)
 WARM = 0.1

@@ -19,6 +19,7 @@ from tests.caching.chunk_streams import CHUNK_STREAMS, USAGE, folded
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+_NESTED = st.lists(st.sampled_from(["[", "]", "0", "-1", "{}", ",", "null", '"a"'])).map("".join).map(str.encode)
 HEAD = {"id": "abc", "object": "chat.completion.chunk", "created": 1, "model": "deepseek-flash"}
 
 
@@ -45,9 +46,10 @@ LONG = [
     *(said(content=word, reasoning_content=None) for word in ["花呗", " can", " be", "\n", "还款", "😀"] * 40),
     said("stop", content="", reasoning_content=None, usage=USAGE),
 ]
+ANSWER = folded(LONG)
 
 
-@settings(max_examples=400)
+@settings(max_examples=100)
 @given(chunks=CHUNK_STREAMS)
 def test_joining_is_exact(chunks: list[dict[str, Any]]) -> None:
     """Whatever a server streams comes back as it was, to the order of fields, and folds to the same answer."""
@@ -58,14 +60,16 @@ def test_joining_is_exact(chunks: list[dict[str, Any]]) -> None:
     assert answer == folded(found)
 
 
-@settings(max_examples=200)
+@settings(max_examples=30)
 @given(chunks=CHUNK_STREAMS, other=CHUNK_STREAMS)
 def test_another_answer_makes_no_difference(chunks: list[dict[str, Any]], other: list[dict[str, Any]]) -> None:
     """An answer that was mended, so that the texts are not in it, costs room and nothing else."""
     assert written(chunks) == written(rejoined(chunks, folded(other)))
 
 
-@given(answer=st.binary(max_size=30) | st.sampled_from([b"null", b"{}", b'{"choices": [5]}', b'{"choices": {}}', b"["]))
+@pytest.mark.parametrize(
+    "answer", [b"", b"\xff", b"null", b"{}", b'{"choices": [5]}', b'{"choices": {}}', b"["], ids=str
+)
 def test_an_answer_that_is_none_makes_no_difference(answer: bytes) -> None:
     """Nor do bytes that are no answer."""
     assert written(LONG) == written(rejoined(LONG, answer))
@@ -109,7 +113,7 @@ def test_log_probabilities_are_cut_out_of_the_answer() -> None:
     answer = folded(chunks)
 
     assert written(chunks) == written(rejoined(chunks))
-    assert 10 * len(cut(chunks, answer)) < len(answer)
+    assert 5 * len(cut(chunks, answer)) < len(answer)
 
 
 def test_halves_of_a_character_stay_apart() -> None:
@@ -193,14 +197,11 @@ def test_chunks_that_are_no_json_are_refused(wrong: Any) -> None:
         cut([wrong], b"{}")
 
 
-@settings(max_examples=300)
-@given(
-    data=st.binary(max_size=60) | st.recursive(st.integers(-2, 2) | st.none(), st.lists).map(json.dumps).map(str.encode)
-)
+@given(data=st.binary(max_size=60) | _NESTED)
 def test_other_bytes_do_not_fit(data: bytes) -> None:
     """Bytes that are no pieces raise the one error, or make no chunks."""
     try:
-        found = list(join(data, folded(LONG)))
+        found = list(join(data, ANSWER))
     except BadRecordError:
         found = []
 

@@ -100,6 +100,13 @@ def test_rows_of_other_calls(status: str) -> None:
     assert [None] * 4 == [getattr(rows_of(ended()).call, name) for name in COLUMNS]
 
 
+def test_equal_call_that_fails() -> None:
+    """A call that raised the error of an equal one has no answer: nothing is saved, and it costs nothing."""
+    call = rows_of(cached("coalesced", ending="failed", reason="overloaded")).call
+
+    assert (None, None, 0, "failed") == (call.cached, call.saved_cny, call.cny, call.outcome)
+
+
 def test_saving_that_cannot_be_told(caplog: pytest.LogCaptureFixture) -> None:
     """Where nobody knows the price of an answer, or telling it fails, the call is written without a saving."""
 
@@ -164,7 +171,8 @@ def test_cached_calls_alone_cost_nothing(ask: Callable[..., UsageReport]) -> Non
         getattr(report.rows[0], name) for name in ("key", "calls", "cny", "usd_high", "attempts")
     )
     assert report.rows[0].cny is not None
-    assert (None, 0, 0) == (ask([], "2030-01-01").total.saved_cny, ask([], by="tier").total.cny, report.total.cny)
+    assert {0} == {ask([], by="tier").total.cny, report.total.cny}
+    assert ask([], "2030-01-01").total.saved_cny is None
 
 
 def test_memory_keeps_what_the_cache_said() -> None:

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from deepseek_sdk._processes import born, is_alive
 from deepseek_sdk.spending import processes, store
 from deepseek_sdk.spending.desk import Shortage
-from deepseek_sdk.spending.processes import born, is_alive
 from tests.spending.desks import Counter, end
 
 if TYPE_CHECKING:

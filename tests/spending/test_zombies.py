@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deepseek_sdk.spending.processes import born, is_alive
+from deepseek_sdk._processes import born, is_alive
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -41,7 +41,14 @@ def hit(status: Any = "hit", **more: Any) -> CacheOutcome:
     return CacheOutcome(status=status, **{"usage": KEPT, "model": "deepseek-flash", "price": price, **given, **more})
 
 
-def told(telemetry: Telemetry, outcome: CacheOutcome | None, *, is_asked: bool = False, **facts: Any) -> Record:
+def told(
+    telemetry: Telemetry,
+    outcome: CacheOutcome | None,
+    *,
+    is_asked: bool = False,
+    ending: Any = "complete",
+    **facts: Any,
+) -> Record:
     """Watch a call that ends as a client's does, and tell of it."""
     record = Record(started=0.0, at=AT, path="/chat/completions", asked="deepseek-flash", price=BOOKS.price, **facts)
     body = {"model": "deepseek-flash", "messages": [{"role": "user", "content": PROMPT}]}
@@ -68,8 +75,9 @@ def told(telemetry: Telemetry, outcome: CacheOutcome | None, *, is_asked: bool =
         watch.ended(attempt, None)
     record.usage, record.finish_reason = {"prompt_tokens": 1000, "completion_tokens": 50}, "stop"
     record.times.first_event = record.times.first_token = record.times.first_answer = 0.01
-    record.end("complete", None, 1.0)
-    watch.end("complete", None)
+    error = ConnectionError() if ending == "failed" else None
+    record.end(ending, error, 1.0)
+    watch.end(ending, error)
     return record
 
 
@@ -208,6 +216,16 @@ def test_a_saving_that_nobody_knows(heard: Heard, of: Callable[..., Cost | None]
     told(heard.telemetry(), hit(price=of))
 
     assert "hit" == attributes(heard)["deepseek_sdk.cache.outcome"]
+    assert [] == [name for name in heard.names() if "saved" in name]
+
+
+def test_an_equal_call_that_fails(heard: Heard) -> None:
+    """A call that raises the error of an equal one saves nothing."""
+    told(heard.telemetry(), hit("coalesced"), ending="failed")
+
+    assert ("coalesced", "ConnectionError") == tuple(
+        attributes(heard)[name] for name in ("deepseek_sdk.cache.outcome", "error.type")
+    )
     assert [] == [name for name in heard.names() if "saved" in name]
 
 
