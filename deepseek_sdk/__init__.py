@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 # First and here: what is imported from deep inside of other imports takes longer, and openai is most of the whole.
 import openai as _openai  # noqa: F401
 
+from deepseek_sdk._cache import CacheControl
 from deepseek_sdk._call import CallOptions, options
 from deepseek_sdk._client import AsyncClient, Client
 from deepseek_sdk._clock import Deadlines
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._check import RouteCheck
     from deepseek_sdk._health import Health, RouteHealth
     from deepseek_sdk.backends.rules import Rule, RuleEngine
+    from deepseek_sdk.caching import CacheStats, ExactCache
     from deepseek_sdk.ledger import Ledger, UsageReport
     from deepseek_sdk.pricing import Cost, PriceBook
     from deepseek_sdk.routing.auto import RoutingDecision, RoutingPolicy
@@ -39,12 +41,15 @@ __all__ = [
     "Breakers",
     "BudgetState",
     "Budgets",
+    "CacheControl",
+    "CacheStats",
     "CallOptions",
     "CallReport",
     "Client",
     "Cost",
     "Deadlines",
     "DeepSeekError",
+    "ExactCache",
     "Fit",
     "Health",
     "Ledger",
@@ -79,7 +84,9 @@ __getattr__ = _later(
         "BalanceAmount": "_balance",
         "BudgetState": "spending",
         "Budgets": "spending",
+        "CacheStats": "caching",
         "Cost": "pricing",
+        "ExactCache": "caching",
         "Fit": "tokens.fitting",
         "Health": "_health",
         "Ledger": "ledger",

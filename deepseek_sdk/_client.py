@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._balance import Balance
     from deepseek_sdk._check import RouteCheck
+    from deepseek_sdk.caching.handle import AsyncCache, Cache
     from deepseek_sdk.ledger import UsageReport
     from deepseek_sdk.ledger.period import Instant
     from deepseek_sdk.tokens import AsyncTokens, Tokens
@@ -71,6 +72,14 @@ class Client(Shared, Quiet, openai.OpenAI):  # type: ignore[misc]  # copy() take
         books = self._heritage.family.policies.books
         return Tokens(lambda: books.counter, books.drift, books.cuts)
 
+    @cached_property
+    def cache(self) -> Cache | None:
+        """The answers that are kept: to be looked at, and emptied; None where there is no cache."""
+        from deepseek_sdk.caching.handle import Cache  # noqa: PLC0415  likewise
+
+        store = self._heritage.family.policies.books.cache
+        return None if store is None else Cache(store, self._rehearse)
+
     def balance(self) -> Balance:
         """
         Ask what is left on the account.
@@ -102,7 +111,7 @@ class Client(Shared, Quiet, openai.OpenAI):  # type: ignore[misc]  # copy() take
             since: From when on: a datetime, a date, "7d" or "24h" ago, or seconds since 1970; None: from the first on.
             until: Up to when, likewise; a date is a whole day; None: up to now.
             by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier",
-                "route"; None: nothing.
+                "route", "cache"; None: nothing.
             only: Count these calls alone, such as {"user": "42"}.
             tz: Whose days, or the name of their zone; None: those of Beijing.
 
@@ -171,6 +180,14 @@ class AsyncClient(Shared, AsyncQuiet, openai.AsyncOpenAI):  # type: ignore[misc]
         books = self._heritage.family.policies.books
         return AsyncTokens(lambda: books.counter, books.drift, books.cuts)
 
+    @cached_property
+    def cache(self) -> AsyncCache | None:
+        """The answers that are kept, in another thread: to be looked at, and emptied; None where there is no cache."""
+        from deepseek_sdk.caching.handle import AsyncCache  # noqa: PLC0415  likewise
+
+        store = self._heritage.family.policies.books.cache
+        return None if store is None else AsyncCache(store, self._rehearse)
+
     async def balance(self) -> Balance:
         """
         Ask what is left on the account.
@@ -202,7 +219,7 @@ class AsyncClient(Shared, AsyncQuiet, openai.AsyncOpenAI):  # type: ignore[misc]
             since: From when on: a datetime, a date, "7d" or "24h" ago, or seconds since 1970; None: from the first on.
             until: Up to when, likewise; a date is a whole day; None: up to now.
             by: What to tell calls apart by: "model", "user", "session", "tenant", "template", "tag:KEY", "day", "tier",
-                "route"; None: nothing.
+                "route", "cache"; None: nothing.
             only: Count these calls alone, such as {"user": "42"}.
             tz: Whose days, or the name of their zone; None: those of Beijing.
 

@@ -310,11 +310,6 @@ class Shared:
         return self._heritage.family.policies.books.ledger
 
     @property
-    def exact_cache(self) -> ExactCache | None:
-        """Where answers are kept, to be given to another client; None where there is no cache."""
-        return self._heritage.family.policies.books.cache
-
-    @property
     def lengths(self) -> LengthTracker:
         """How long answers are, by model, mode of thinking and template."""
         return self._heritage.family.policies.books.lengths
@@ -391,6 +386,13 @@ class Shared:
         heritage = self._heritage
         request = ClientRequest(client=self._self, send=send, options=options, support=heritage.support)
         return heritage.family.admit(request, path=path, is_stream=is_stream, own=heritage.own)
+
+    def _rehearse(self, **fields: Any) -> Call:
+        """Make the call that arguments of `create()` would be, and send nothing."""
+        from deepseek_sdk.caching.rehearsal import rehearsed, unsent  # noqa: PLC0415  few clients need it
+
+        options, is_stream = rehearsed(self._self, fields)
+        return self._admit(unsent, options, options.url, is_stream=is_stream)
 
     def _assembly(self, options: FinalRequestOptions, reply: Reply, content: bytes | None) -> dict[str, Any]:
         """Give what openai makes its answer of: the whole content, or an answer that is still in flight."""

@@ -142,7 +142,7 @@ def _reasons(finding: Finding, limits: Limits) -> list[tuple[str, bool]]:
 
 def _temperature(body: Mapping[str, Any]) -> float:
     temperature = body.get("temperature")
-    return float(temperature) if _is_number(temperature) else _TEMPERATURE
+    return temperature if _is_number(temperature) else _TEMPERATURE
 
 
 def _says(choice: dict[str, Any]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -15,12 +16,14 @@ if TYPE_CHECKING:
     from deepseek_sdk._pipeline import Proceed
     from deepseek_sdk._reply import Reply
     from deepseek_sdk._sse import Event
-    from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.exact import ExactCache
     from deepseek_sdk.caching.flight import Flight
     from deepseek_sdk.caching.question import Question
+    from deepseek_sdk.caching.store import Found
 
 __all__ = ["Asking"]
+
+_log = logging.getLogger("deepseek_sdk")
 
 # How often another process that asks the same is looked at.
 _POLL_S, _POLL_MOST_S = 0.01, 0.25
@@ -67,17 +70,25 @@ class Asking:
         self._cache.release(self._question)
 
     async def _fly(self, io: IO) -> None:
-        entry = await self._answered_elsewhere(io)
-        if entry is not None:
+        found = await self._answered(io) or await self._answered_elsewhere(io)
+        if found is not None:
             self._end()
-            self._flight.find(entry)
+            self._flight.find(found)
             return
         call = self._flight.call.replace(io=io, record=self._flight.record)
         reply = await self._proceed(call)
         self._flight.open(reply)
         await (self._stream(call, reply) if call.is_stream else self._whole(call, reply))
 
-    async def _answered_elsewhere(self, io: IO) -> Entry | None:
+    async def _answered(self, io: IO) -> Found | None:
+        """Look again: between the first look and this flight another one may have landed."""
+        question, cache = self._question, self._cache
+        if not question.control.reads:
+            return None
+        found = await cache.store.find(io, question.key, cache.now_ms())
+        return found if found is not None and cache.is_usable(found.entry, question) else None
+
+    async def _answered_elsewhere(self, io: IO) -> Found | None:
         """Wait while another process asks the same; once, so that what nobody may keep is not waited for in turn."""
         question, cache = self._question, self._cache
         if not question.may_wait or await cache.claim(io, question):
@@ -86,14 +97,14 @@ class Asking:
         while await cache.is_claimed(io, question):
             await io.sleep(pause)
             pause = min(pause * 1.5, _POLL_MOST_S)
-        found = await cache.store.find(io, question.key, cache.now_ms())
-        if found is not None and cache.is_usable(found.entry, question):
-            return found.entry
-        await cache.claim(io, question)
-        return None
+        found = await self._answered(io)
+        if found is None:
+            await cache.claim(io, question)
+        return found
 
     async def _whole(self, call: Call, reply: Reply) -> None:
         content = await reply.gather()
+        self._flight.settle()
         await self._keep(call, content, None)
         self._end()
         self._flight.land(content)
@@ -108,23 +119,28 @@ class Asking:
                     flight.publish(batch)
         finally:
             await reply.close()
+        flight.settle()
         # It is kept before anyone learns that it is complete: who asks again then finds it.
         events = [*flight.events, *last]
         content = await call.io.offload(_folded, events)
         await self._keep(call, content, events)
         self._end()
-        flight.publish(last)
-        flight.land(content)
+        flight.land(content, last)
 
     async def _keep(self, call: Call, content: bytes, events: Sequence[Event] | None) -> None:
         question, cache, flight = self._question, self._cache, self._flight
         if not question.control.writes:
             return
         make = partial(cache.entry_of, call, question, content, events, began_ms=self._began_ms)
-        entry, flight.refused = await call.io.offload(make)
-        if entry is not None:
-            flight.refused = await cache.keep(call.io, entry)
-            flight.kept = entry if flight.refused is None else None
+        try:
+            entry, flight.refused = await call.io.offload(make)
+            if entry is not None:
+                flight.refused = await cache.keep(call.io, entry)
+                flight.kept = entry if flight.refused is None else None
+        except Exception:  # noqa: BLE001  an answer that cannot be kept is an answer all the same
+            _log.debug("an answer could not be kept", exc_info=True)
+            flight.refused = "unexpected"
+            cache.tally.fail("unexpected")
 
 
 def _folded(events: Sequence[Event]) -> bytes:

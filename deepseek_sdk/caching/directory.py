@@ -7,7 +7,7 @@ import os
 import re
 import stat
 import time
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from deepseek_sdk.caching.failure import StoreError
@@ -60,7 +60,7 @@ def is_network(fs_type: str) -> bool:
     return kind in _NETWORK or kind.removeprefix("fuse.").removeprefix("fuseblk.") in _NETWORK_FUSE
 
 
-def fs_type(path: Path, mounts: str) -> str | None:
+def fs_type(path: PurePath, mounts: str) -> str | None:
     """
     Find the kind of file system that a path lies on.
 
@@ -137,7 +137,7 @@ def _refuse_network(path: Path) -> None:
         )
 
 
-def _kind(path: Path) -> str | None:
+def _kind(path: PurePath) -> str | None:
     """Name the network file system that a path lies on, as far as this system tells."""
     if path.drive.startswith("\\\\"):
         return path.drive

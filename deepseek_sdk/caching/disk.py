@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import sqlite3
 import threading
+import time
 import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
@@ -44,6 +46,7 @@ _LARGEST_PART = 2
 _FREED_BYTES = 8 * 2**20
 # How long a process that forks waits for what its threads are at, and how long one that ends waits to write hits.
 _FORK_S, _LAST_S = 2.0, 1.0
+_HITS_AT_ONCE, _TURN_S = 16, 0.0001
 
 
 class DiskTier:
@@ -78,7 +81,7 @@ class DiskTier:
         max_bytes: int,
         policy: str = "s3-fifo",
         lock_s: float = 5.0,
-        when_due: Callable[[], None] | None = None,
+        when_due: Callable[[], object] | None = None,
         filter_rate: float | None = None,
     ) -> None:
         try:
@@ -408,8 +411,7 @@ class DiskTier:
         try:
             with lane.transaction(lock_s):
                 shelf = SqlShelf(lane.execute, self.max_bytes)
-                if counts:
-                    self._policy.hits(shelf, counts, now_ms)
+                self._count(shelf, counts, now_ms)
                 if self.known is not None:
                     for key, *_ in packed:
                         self.known.add(key)
@@ -419,6 +421,13 @@ class DiskTier:
             self._hits.give_back(counts, now_ms)
             raise
         return gone
+
+    def _count(self, shelf: SqlShelf, counts: Mapping[str, int], now_ms: int) -> None:
+        hits = iter(counts.items())
+        while some := dict(itertools.islice(hits, _HITS_AT_ONCE)):
+            self._policy.hits(shelf, some, now_ms)
+            # Whoever reads in another thread gets a turn: Python gives one up by itself only after milliseconds.
+            time.sleep(_TURN_S)
 
     def _place(self, lane: Lane, shelf: SqlShelf, key: str, size: int, columns: tuple[Any, ...], now_ms: int) -> int:
         lane.execute(_PUT, columns)
@@ -485,7 +494,10 @@ class DiskTier:
             files = self._files
             if files is None or not files.are_there():
                 self._let_go()
-                files = self._files = self._layout.open_files(self.directory, self._lock_s)
+                may_replace = not self._was_damaged
+                files = self._layout.open_files(self.directory, self._lock_s, may_replace=may_replace)
+                self._was_damaged |= files.is_replaced
+                self._files = files
                 self._entries = files.reader.execute("SELECT entries FROM tally").fetchone()[0]
             return files
 

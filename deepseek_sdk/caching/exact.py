@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk.caching import exchange, explaining, operations
 from deepseek_sdk.caching.admission import Limits
 from deepseek_sdk.caching.claims import Claims
 from deepseek_sdk.caching.eviction import policy_of
@@ -27,13 +28,20 @@ from deepseek_sdk.structured.schemas import Validators
 if TYPE_CHECKING:
     import os
     from collections.abc import Callable, Mapping, Sequence
+    from datetime import timedelta
+    from typing import BinaryIO, TextIO
 
     from deepseek_sdk._call import Call
     from deepseek_sdk._io import IO
     from deepseek_sdk._sse import Event
     from deepseek_sdk.caching.entry import Entry
+    from deepseek_sdk.caching.exchange import Imported
+    from deepseek_sdk.caching.explaining import Explanation
     from deepseek_sdk.caching.guarded import GuardedDisk
+    from deepseek_sdk.caching.meta import Row
+    from deepseek_sdk.caching.operations import Invalidated
     from deepseek_sdk.caching.question import Question
+    from deepseek_sdk.caching.stats import CacheStats
 
 __all__ = ["ExactCache", "cache_of", "default_path"]
 
@@ -285,6 +293,157 @@ class ExactCache:
         """
         if self.store.disk is not None and self._claim_s is not None and question.may_wait:
             self.store.disk.write_soon(lambda tier: Claims(tier).release(question.key, self._owner))
+
+    def stats(self) -> CacheStats:
+        """Tell what the cache has done in this process, and what it holds; this reads the disk."""
+        return operations.stats(self)
+
+    def explain(self, call: Call) -> Explanation:
+        """
+        Tell what would happen to a call now, and change nothing.
+
+        Args:
+            call: It; `client.cache.explain()` makes it of the arguments of `create()`.
+
+        Returns:
+            That.
+        """
+        return explaining.explained(self, call)
+
+    def ls(
+        self, *, tag: str | None = None, model: str | None = None, tenant: str | None = None, limit: int | None = None
+    ) -> list[Row]:
+        """
+        List answers, the newest first.
+
+        Args:
+            tag: With this tag: "key" or "key=value".
+            model: Asked of, or answered by, this model.
+            tenant: Of this tenant: the word that calls are given, or what a row shows.
+            limit: How many at most; None: all.
+
+        Returns:
+            What is known of each. How often it was given is counted on disk only.
+
+        Raises:
+            ConfigurationError: An argument, or the disk, cannot be used.
+        """
+        return operations.ls(self, tag=tag, model=model, tenant=tenant, limit=limit)
+
+    def inspect(self, name: str) -> Entry | None:
+        """
+        Give one answer with all that is known of it.
+
+        Args:
+            name: Its id, or the beginning of its key.
+
+        Returns:
+            It; None where there is none, or its record cannot be read.
+
+        Raises:
+            ConfigurationError: Several begin like that, or the disk cannot be used.
+        """
+        return operations.inspect(self, name)
+
+    def invalidate(
+        self,
+        *,
+        tag: str | None = None,
+        model: str | None = None,
+        older_than: float | str | timedelta | None = None,
+        tenant: str | None = None,
+        key: str | None = None,
+        dry_run: bool = False,
+    ) -> Invalidated:
+        """
+        Remove answers, for all processes; what is asked just now is kept when it comes.
+
+        Args:
+            tag: Those with this tag: "key" or "key=value".
+            model: Those asked of, or answered by, this model.
+            older_than: Those kept so long ago: seconds, a timedelta, "7d" or "24h"; or before a date.
+            tenant: Those of this tenant: the word that calls are given, or what `ls()` shows.
+            key: The one with this key or id.
+            dry_run: Only tell how many there are.
+
+        Returns:
+            How many there were for which all of that holds.
+
+        Raises:
+            ConfigurationError: Nothing is given (`flush()` empties the cache), or the disk cannot be used.
+        """
+        selection = operations.selected(
+            tag=tag, model=model, older_than=older_than, tenant=tenant, key=key, now_ms=self.now_ms()
+        )
+        return operations.invalidate(self, selection, dry_run=dry_run)
+
+    def flush(self) -> Invalidated:
+        """
+        Empty the cache: from now on no process gives what was kept before; then it is removed.
+
+        Returns:
+            How many answers were removed.
+
+        Raises:
+            ConfigurationError: The disk cannot be used.
+        """
+        return operations.flush(self)
+
+    def compact(self) -> int:
+        """
+        Remove what is past its time, and give its room back to the disk.
+
+        Returns:
+            How many answers went.
+
+        Raises:
+            ConfigurationError: The disk cannot be used.
+        """
+        return operations.compact(self)
+
+    def export(
+        self, target: str | os.PathLike[str] | TextIO | BinaryIO, *, tag: str | None = None, model: str | None = None
+    ) -> int:
+        """
+        Write answers to a file, a line of JSON each.
+
+        It holds the last texts of users, the answers, and whose they are: the caller's word, or a hash of the API key;
+        never the key.
+
+        Args:
+            target: A path, or a file that is open for writing. At a path the file is put in place when it is whole, and
+                only the user may read it.
+            tag: Those with this tag: "key" or "key=value".
+            model: Those asked of, or answered by, this model.
+
+        Returns:
+            How many.
+
+        Raises:
+            ConfigurationError: An argument, or the disk, cannot be used.
+            OSError: The file cannot be written.
+        """
+        return exchange.take_out(self, target, operations.selected(tag=tag, model=model))
+
+    def import_(self, source: str | os.PathLike[str] | TextIO | BinaryIO, *, tenant: str | None = None) -> Imported:
+        """
+        Keep answers that were exported, but for those that are expired, or older than what is kept already.
+
+        Every line is checked, and what cannot be used is skipped, counted and logged with its number. Whether an answer
+        is what a model said to that request, nobody can check.
+
+        Args:
+            source: A path, or a file that is open for reading.
+            tenant: Only those of this tenant; None: all.
+
+        Returns:
+            How many were kept, and how many lines were skipped, by the reason.
+
+        Raises:
+            ConfigurationError: An argument, or the disk, cannot be used; what was kept up to then stays.
+            OSError: The file cannot be read.
+        """
+        return exchange.bring_in(self, source, tenant=tenant)
 
     def close(self) -> None:
         """Write down what waits, and let go of the files; a client that is still used opens them again."""

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any
 from deepseek_sdk._clock import Clock, Limits
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._rejections import stub_refusal
-from deepseek_sdk._sse import Event
-from deepseek_sdk._wire import DeadlineReached
+from deepseek_sdk._sse import Event, encode
+from deepseek_sdk._wire import ConnectionLost, DeadlineReached
 from deepseek_sdk.caching.negative import copied
+from deepseek_sdk.caching.replay import Suiter, wants_usage
 from deepseek_sdk.errors import StreamInterruptedError
 
 if TYPE_CHECKING:
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     from deepseek_sdk._reply import Reply
     from deepseek_sdk._wire import Upstream
     from deepseek_sdk.caching.entry import Entry
+    from deepseek_sdk.caching.store import Found
 
 __all__ = ["Flight", "Flights", "Seat"]
 
 # What the one that asks takes note of while it asks, and whoever pays has in his own record as well.
 _FACTS = ("usage", "finish_reason", "headers", "answer_in_reasoning", "degradation", "counted")
+_ENDED = "the answer was asked for by an equal call, whose client or event loop has ended"
 
 
 class Flight:
@@ -47,7 +50,7 @@ class Flight:
         opened: Done when an answer has begun, or there will be none.
         ended: Done when all of the answer is here, or there will be no more.
         response: An HTTP response that stands for the answer, once it has begun.
-        entry: A kept answer that came up meanwhile, in place of all of that.
+        found: A kept answer that came up meanwhile, in place of all of that.
         events: The events of a stream so far.
         content: All of the answer, as a plain call gets it, at the end.
         error: Why there will be no more, or None.
@@ -63,7 +66,7 @@ class Flight:
         self.opened: Future[None] = Future()
         self.ended: Future[None] = Future()
         self.response: Any = None
-        self.entry: Entry | None = None
+        self.found: Found | None = None
         self.events: list[Event] = []
         self.content: bytes | None = None
         self.error: BaseException | None = None
@@ -75,6 +78,8 @@ class Flight:
         self._reply: Reply | None = None
         self._cancel: Callable[[], object] | None = None
         self._is_left = False
+        self._is_settled = False
+        self._is_over = False
         # A seat may be given up by the garbage collector, in a thread that is inside of here.
         self._lock = threading.RLock()
 
@@ -146,24 +151,32 @@ class Flight:
         for future in waiting:
             _done(future)
 
-    def land(self, content: bytes) -> None:
+    def settle(self) -> None:
+        """Note that the upstream call is over, and its costs are known: they stay on the account where they are."""
+        self._mirror()
+        with self._lock:
+            self._is_settled = True
+            self._charge_another()
+
+    def land(self, content: bytes, last: Iterable[Event] = ()) -> None:
         """
         Note that the answer is complete.
 
         Args:
             content: All of it.
+            last: The last events of a stream.
         """
         self.content = content
-        self._arrive()
+        self._arrive(last)
 
-    def find(self, entry: Entry) -> None:
+    def find(self, found: Found) -> None:
         """
-        Note that another process has asked, and kept the answer.
+        Note that somebody else has asked, and kept the answer.
 
         Args:
-            entry: The answer.
+            found: The answer.
         """
-        self.entry = entry
+        self.found = found
         self._arrive()
 
     def fail(self, error: BaseException) -> None:
@@ -176,9 +189,12 @@ class Flight:
         self.error = error
         self._arrive()
 
-    def _arrive(self) -> None:
+    def _arrive(self, last: Iterable[Event] = ()) -> None:
         self._mirror()
         with self._lock:
+            # Whoever leaves from now on has had all of it: it stays on his account.
+            self._is_over = True
+            self.events += last
             self._charge_another()
             waiting, self._waiting = [*self._waiting, self.opened, self.ended], []
         for future in waiting:
@@ -195,7 +211,7 @@ class Flight:
             Done when there is more; None: there is.
         """
         with self._lock:
-            if len(self.events) > seen or self.ended.done():
+            if len(self.events) > seen or self._is_over:
                 return None
             future: Future[None] = Future()
             self._waiting.append(future)
@@ -212,36 +228,45 @@ class Flight:
             if seat not in self._seats:
                 return
             self._seats.remove(seat)
-            if self.ended.done():
+            if self._is_over:
                 return
             if self._seats:
-                self._part_from(seat.call.record)
+                self._part_from(seat)
                 return
             self._is_left = True
             cancel = self._cancel
-        self._give_up()
+            self._give_up()
+            if self._payer is None:
+                self._charge(seat)
         if cancel is not None:
             cancel()
 
-    def _part_from(self, record: Record) -> None:
+    def _part_from(self, seat: Seat) -> None:
         """Let who began, and leaves, keep what he saw; what comes now is on another's account."""
-        if self._payer is record:
-            self._payer = None
+        record = seat.call.record
+        if self._payer is record and not self._is_settled:
+            self._payer, seat.is_payer = None, False
             record.attempts, record.repairs, record.skipped = [], [*record.repairs], [*record.skipped]
             record.times = replace(record.times)
             self.record.watcher = None
 
     def _charge_another(self) -> None:
         if self._payer is None and self._seats:
-            self._payer = self._seats[0].call.record
-            _bequeath(self.record, self._payer)
-            self._seats[0].is_payer = True
-            self._mirror()
+            self._charge(self._seats[0])
+
+    def _charge(self, seat: Seat) -> None:
+        self._payer = seat.call.record
+        _bequeath(self.record, self._payer)
+        seat.is_payer = True
+        self._mirror()
 
     def _give_up(self) -> None:
         """Settle now what was asked: nobody will be there to hear of it when the background work has ended."""
-        if self._reply is not None:
-            self._reply.abandon()
+        reply = self._reply
+        if reply is not None:
+            # Noted before it is cut off: whoever reads it at this moment takes that for a failure.
+            self.record.abandon(reply._attempt, reply.progress, self.call.io.now(), self.call.body)  # noqa: SLF001  ours
+            reply.abandon()
         for attempt in self.record.attempts:
             self.record.settle(attempt, None, self.call.io.now(), CancelledError(), self.call.body)
         self._mirror()
@@ -293,6 +318,8 @@ class Seat:
         self.clock = Clock(limits, call_started=call.record.started, now=call.io.now())
         self.response: Any = None
         self._seen = 0
+        wanted = wants_usage(call.body)
+        self._suiter = None if wanted == wants_usage(flight.call.body) else Suiter(wants_usage=wanted)
 
     async def opened(self) -> None:
         """
@@ -315,16 +342,26 @@ class Seat:
         batch = flight.events[self._seen :]
         self._seen += len(batch)
         if batch:
-            return batch
-        if flight.error is not None:
-            raise self.failure()
+            return self._suited(batch) or await self._next(until)
+        self._fail()
         return None
+
+    def _suited(self, events: list[Event]) -> list[Event]:
+        """Leave out, or add, what this caller wants otherwise than the one who began."""
+        if self._suiter is None:
+            return events
+        fit: list[Event] = []
+        for event in events:
+            usage = self.flight.record.usage
+            chunk = self._suiter.end(usage) if event.is_done else self._suiter.take(event.json())
+            fit += [] if chunk is None else [encode(chunk)]
+            fit += [event] if event.is_done else []
+        return fit
 
     async def _whole(self, until: float) -> list[Event] | None:
         flight = self.flight
         await self._until(flight.ended, until)
-        if flight.error is not None:
-            raise self.failure()
+        self._fail()
         if self._seen or flight.content is None:
             return None
         self._seen = 1
@@ -340,8 +377,16 @@ class Seat:
         error = self.flight.error
         if isinstance(error, Exception):
             return copied(error)
-        reason = "The answer was asked for by an equal call, whose client or event loop has ended"
-        return StreamInterruptedError(reason, request=stub_refusal(self.call, 503).request, partial=None)
+        return StreamInterruptedError(
+            f"The connection broke: {_ENDED}", request=stub_refusal(self.call, 503).request, partial=None
+        )
+
+    def _fail(self) -> None:
+        if isinstance(self.flight.error, Exception):
+            raise self.failure()
+        if self.flight.error is not None:
+            # What this call has seen of the answer is known to its reply, which makes an error of it.
+            raise ConnectionLost(_ENDED)
 
     async def _until(self, future: Future[Any], until: float) -> None:
         io: IO = self.call.io

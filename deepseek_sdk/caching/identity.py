@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import uuid
+from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deepseek_sdk._clock import Unset
@@ -17,6 +18,11 @@ if TYPE_CHECKING:
     from deepseek_sdk._call import Call
 
 __all__ = ["Identity", "Tenants", "identified"]
+
+# Where openai's clients keep what every request of theirs has.
+_DEFAULTS = {"headers": "_custom_headers", "params": "_custom_query"}
+# A service may make a function for each of its callers.
+_FUNCTIONS = 1024
 
 
 class Identity(NamedTuple):
@@ -36,7 +42,8 @@ class Tenants:
     """Tells whose calls are; a key that a function returns may be another each time, and is that of this process."""
 
     def __init__(self) -> None:
-        self._process = uuid.uuid4().hex
+        # Held, so that no other function can be taken for one of these: it might get the place where one was.
+        self._functions: OrderedDict[int, tuple[object, str]] = OrderedDict()
 
     def of(self, call: Call) -> str:
         """
@@ -61,24 +68,35 @@ class Tenants:
         target = call.targets[0] if call.targets else call.upstream
         account = getattr(target, "account", None)
         if account is not None and account.credential.startswith("function:"):
-            return f"{account.credential}:{self._process}"
+            return f"function:{self._named(getattr(target.client, '_api_key_provider', None))}"
         secret = getattr(target, "secret", "")
         if secret:
             return f"key:{_hash(secret)}"
         return "" if account is None else account.base_url
 
+    def _named(self, function: object) -> str:
+        known = self._functions.get(id(function))
+        if known is None:
+            known = self._functions.setdefault(id(function), (function, uuid.uuid4().hex))
+            if len(self._functions) > _FUNCTIONS:
+                self._functions.popitem(last=False)
+        return known[1]
+
 
 def _credentials(call: Call) -> dict[str, str]:
     """Find what a call says of itself in headers of its own."""
-    headers = _of_request(call, "headers")
-    return {name.lower(): value for name, value in headers.items() if name.lower() in CREDENTIALS and value}
+    headers = {name.lower(): value for name, value in _of_request(call, "headers").items()}
+    return {name: value for name, value in headers.items() if name in CREDENTIALS and value and isinstance(value, str)}
 
 
 def _of_request(call: Call, name: str) -> Mapping[str, Any]:
+    """Find the headers, or the query, of a request, those that its client has by default among them."""
     for target in call.targets:
-        given = getattr(getattr(target, "options", None), name, None)
-        if isinstance(given, dict):
-            return given
+        options: Any = getattr(target, "options", None)
+        if options is not None:
+            given = getattr(options, name)
+            defaults = getattr(target.client, _DEFAULTS[name], None) or {}
+            return {**defaults, **(given if isinstance(given, dict) else {})}
     return {}
 
 

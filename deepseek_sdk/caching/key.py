@@ -24,7 +24,8 @@ TRANSPORT = frozenset({"stream", "stream_options"})
 
 _INSTRUCTIONS = ("system", "developer")
 _WINDOW = re.compile(r"window:([1-9][0-9]{0,5})")
-_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False)
+# Chinese is not escaped: that would take five times as long.
+_ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=False)
 
 
 class UncacheableError(ValueError):
@@ -131,7 +132,7 @@ def _digest(told: list[Any]) -> str:
         # The message names a type, and never what the request says.
         message = f"the request is no JSON: {type(error).__name__}"
         raise UncacheableError(message) from error
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def _without_transport(body: Mapping[str, Any]) -> dict[str, Any]:

@@ -25,6 +25,7 @@ _log = logging.getLogger("deepseek_sdk")
 # Says that a database is one of ours: "dskc".
 _APPLICATION_ID = 0x64736B63
 _VERSION = 1
+_HEADER = b"SQLite format 3\0"
 # Larger pages would save a tenth of the room, and make each write twice as much work.
 _PAGE_BYTES = 4_096
 _CLAIM = """CREATE TABLE IF NOT EXISTS claim (
@@ -41,12 +42,14 @@ class Files(NamedTuple):
         inode: What the system calls it: another file may come to have its name.
         reader: For reading.
         writer: For writing.
+        is_replaced: Another one was damaged, and put aside for it just now.
     """
 
     path: Path
     inode: int
     reader: Lane
     writer: Lane
+    is_replaced: bool = False
 
     def are_there(self) -> bool:
         """
@@ -63,13 +66,14 @@ class Files(NamedTuple):
         self.writer.close()
 
 
-def open_files(directory: Path, lock_s: float) -> Files:
+def open_files(directory: Path, lock_s: float, *, may_replace: bool = True) -> Files:
     """
     Open the database of a directory, and make what is missing.
 
     Args:
         directory: Where; an absolute path.
         lock_s: How long to wait for others, in seconds.
+        may_replace: A damaged one is put aside, if it is known for one of ours.
 
     Returns:
         The open database.
@@ -86,12 +90,12 @@ def open_files(directory: Path, lock_s: float) -> Files:
             return _open(directory, lock_s)
         except sqlite3.DatabaseError as error:
             # What is no database may be somebody's file, unless the directory is known for one of ours.
-            if not is_broken(error):
+            if not is_broken(error) or (was_ours and not may_replace):
                 raise
             if not was_ours:
                 raise StoreError("foreign", f"{directory / DATABASE} is not a database of this cache") from error
             _put_aside(directory, error)
-            return _open(directory, lock_s)
+            return _open(directory, lock_s)._replace(is_replaced=True)
 
 
 def put_aside(directory: Path, files: Files, error: Exception, lock_s: float) -> None:
@@ -136,6 +140,7 @@ def _open(directory: Path, lock_s: float) -> Files:
     path = directory / DATABASE
     # SQLite gives what it puts beside a file the same rights.
     os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+    _refuse_other(path)
     if _version(path, lock_s) < _VERSION:
         _make(directory, lock_s)
     reader = Lane(path, lock_s, is_reader=True)
@@ -145,6 +150,16 @@ def _open(directory: Path, lock_s: float) -> Files:
         reader.close()
         raise
     return Files(path, _inode(path), reader, writer)
+
+
+def _refuse_other(path: Path) -> None:
+    """Refuse what is no database: SQLite takes a short file for an empty one, and would write over it."""
+    with path.open("rb") as file:
+        begin = file.read(len(_HEADER))
+    if begin not in (b"", _HEADER):
+        error = sqlite3.DatabaseError("file is not a database")
+        error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
+        raise error
 
 
 def _version(path: Path, lock_s: float) -> int:

@@ -103,10 +103,11 @@ def copied(error: E) -> E:
         An error of the same class that says the same, without a traceback, a cause, or anything of the first call.
     """
     kind = type(error)
-    twin = kind.__new__(kind, *error.args)
-    # Where Python keeps what its own errors tell; classes of libraries want other arguments than these.
     builtin: Any = next(base for base in kind.__mro__ if base.__module__ == "builtins")
-    builtin.__init__(twin, *error.args)
+    # What an error of Python is made of. Classes of libraries want other arguments, and keep what they tell in fields.
+    arguments = builtin.__reduce__(error)[1]
+    twin = kind.__new__(kind, *arguments)
+    builtin.__init__(twin, *arguments)
     twin.__dict__.update({name: _apart(value) for name, value in error.__dict__.items() if name not in _OWN})
     if isinstance(error, openai.APIError):
         twin.__dict__["request"] = stub_request(str(error.request.url))

@@ -6,9 +6,10 @@ import heapq
 import math
 import re
 from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, timedelta
 from itertools import islice
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.caching import flushing
 from deepseek_sdk.caching.directory import DATABASE
@@ -16,6 +17,7 @@ from deepseek_sdk.caching.entry import BadRecordError, Entry, decode
 from deepseek_sdk.caching.failure import StoreError
 from deepseek_sdk.caching.meta import Row
 from deepseek_sdk.caching.selection import Selection
+from deepseek_sdk.caching.store import Found
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.checks import check_count
 
@@ -25,9 +27,21 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.disk import DiskTier
     from deepseek_sdk.caching.exact import ExactCache
     from deepseek_sdk.caching.stats import CacheStats
-    from deepseek_sdk.caching.store import Found
 
-__all__ = ["Invalidated", "compact", "flush", "inspect", "invalidate", "kept", "ls", "opened", "peek", "selected", "stats"]
+__all__ = [
+    "Invalidated",
+    "compact",
+    "flush",
+    "inspect",
+    "invalidate",
+    "kept",
+    "ls",
+    "opened",
+    "peek",
+    "rows",
+    "selected",
+    "stats",
+]
 
 _ID = re.compile(r"[0-9a-f]{1,64}")
 _EXACT_ID = re.compile(r"[0-9a-f]{16,64}")
@@ -36,7 +50,8 @@ _OWNERS = ("tenant:", "key:", "function:", "backend:", "http://", "https://")
 _PEEK = "SELECT value FROM Cache WHERE key = ? AND raw = 1 AND mode = 1 AND filename IS NULL AND typeof(value) = 'blob'"
 
 
-class Invalidated(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Invalidated:
     """
     What was removed, or would be.
 
@@ -117,9 +132,7 @@ def _on_disk(cache: ExactCache) -> dict[str, Any] | None:
     return {**told, "entries": totals.entries, "bytes": totals.bytes}
 
 
-def ls(
-    cache: ExactCache, *, tag: str | None, model: str | None, tenant: str | None, limit: int | None
-) -> list[Row]:
+def ls(cache: ExactCache, *, tag: str | None, model: str | None, tenant: str | None, limit: int | None) -> list[Row]:
     """
     List answers, the newest first; see `ExactCache.ls()`.
 
@@ -137,15 +150,26 @@ def ls(
         check_count("limit", limit, least=1)
     selection = selected(tag=tag, model=model, tenant=tenant)
     with opened(cache) as tier:
-        rows = _rows(cache, tier, selection)
-        return sorted(rows, key=_age, reverse=True) if limit is None else heapq.nlargest(limit, rows, key=_age)
+        found = rows(cache, tier, selection)
+        return sorted(found, key=_age, reverse=True) if limit is None else heapq.nlargest(limit, found, key=_age)
 
 
 def _age(row: Row) -> tuple[int, str]:
     return row.created_ms, row.key
 
 
-def _rows(cache: ExactCache, tier: DiskTier | None, selection: Selection) -> Iterator[Row]:
+def rows(cache: ExactCache, tier: DiskTier | None, selection: Selection) -> Iterator[Row]:
+    """
+    Go through answers, some at a time.
+
+    Args:
+        cache: Whose.
+        tier: Its disk, open; None where there is none.
+        selection: Which.
+
+    Returns:
+        What is known of each.
+    """
     flushed = _flushed_ms(cache, tier)
     found = map(_row_of, kept(cache, selection)) if tier is None else tier.rows(selection)
     return (row for row in found if row.created_ms > flushed)
@@ -182,9 +206,13 @@ def kept(cache: ExactCache, selection: Selection) -> list[Entry]:
         Those.
     """
     found: list[Entry] = []
+
+    def look(entry: Entry) -> bool:
+        found.append(entry)
+        return False
+
     if cache.store.memory is not None:
-        # None of them is discarded: this looks at each.
-        cache.store.memory.discard_where(lambda entry: found.append(entry) is not None)
+        cache.store.memory.discard_where(look)
     return [entry for entry in found if selection.matches(entry)]
 
 
@@ -200,8 +228,6 @@ def peek(cache: ExactCache, tier: DiskTier | None, key: str) -> Found | None:
     Returns:
         It, however old; None where it is not there, cannot be read, or was flushed.
     """
-    from deepseek_sdk.caching.store import Found  # noqa: PLC0415  it imports what this is imported by
-
     entry = cache.store.peek(key)
     found = None if entry is None else Found(entry, "memory")
     if found is None and tier is not None:
@@ -219,7 +245,7 @@ def _read(cache: ExactCache, tier: DiskTier, key: str) -> Entry | None:
         return None
 
 
-def inspect(cache: ExactCache, name: str) -> Entry | None:
+def inspect(cache: ExactCache, name: Any) -> Entry | None:
     """
     Give one answer with all that is known of it; see `ExactCache.inspect()`.
 
@@ -236,7 +262,7 @@ def inspect(cache: ExactCache, name: str) -> Entry | None:
     if not isinstance(name, str) or _ID.fullmatch(name) is None:
         raise ConfigurationError(f"an answer is named by the first of 64 hex digits of its key, not by {name!r}")
     with opened(cache) as tier:
-        keys = [row.key for row in islice(_rows(cache, tier, Selection(key_prefix=name)), 2)]
+        keys = [row.key for row in islice(rows(cache, tier, Selection(key_prefix=name)), 2)]
         if len(keys) > 1:
             raise ConfigurationError(f"several answers begin with {name!r}, such as {keys[0][:16]} and {keys[1][:16]}")
         found = peek(cache, tier, keys[0]) if keys else None
@@ -270,8 +296,7 @@ def selected(
         ConfigurationError: One of them cannot be used; the message names it.
     """
     for what, value in (("tag", tag), ("model", model), ("tenant", tenant), ("key", key)):
-        if value is not None and (not isinstance(value, str) or not value):
-            raise ConfigurationError(f"{what} must be a text that is not empty, or None, not {value!r}")
+        _check_text(what, value)
     if key is not None and _EXACT_ID.fullmatch(key) is None:
         raise ConfigurationError(f"key must be a key of 64 hex digits or an id of 16, not {key!r}")
     return Selection(
@@ -281,6 +306,11 @@ def selected(
         older_than_ms=None if older_than is None else _instant_ms(older_than, now_ms),
         key_prefix=key,
     )
+
+
+def _check_text(name: str, value: Any) -> None:
+    if value is not None and (not isinstance(value, str) or not value):
+        raise ConfigurationError(f"{name} must be a text that is not empty, or None, not {value!r}")
 
 
 def _instant_ms(older_than: Any, now_ms: int) -> int:
@@ -315,12 +345,13 @@ def invalidate(cache: ExactCache, selection: Selection, *, dry_run: bool) -> Inv
         message = "invalidate() needs to know what: tag, model, older_than, tenant or key; flush() empties the cache"
         raise ConfigurationError(message)
     with opened(cache) as tier:
-        sizes = {entry.key: entry.size for entry in kept(cache, selection)}
+        # What another process has removed since may still be in memory, and does not count.
+        sizes = {entry.key: entry.size for entry in kept(cache, selection) if cache.store.peek(entry.key) is not None}
         if tier is not None:
             sizes |= {row.key: row.size for row in tier.rows(selection)}
         if not dry_run:
             _remove(cache, tier, selection)
-    return Invalidated(len(sizes), sum(sizes.values()), dry_run)
+    return Invalidated(count=len(sizes), bytes=sum(sizes.values()), is_dry_run=dry_run)
 
 
 def _remove(cache: ExactCache, tier: DiskTier | None, selection: Selection) -> None:
@@ -352,13 +383,13 @@ def flush(cache: ExactCache) -> Invalidated:
         cache.negative.clear()
     with opened(cache) as tier:
         if tier is None:
-            return Invalidated(len(sizes), sum(sizes.values()))
+            return Invalidated(count=len(sizes), bytes=sum(sizes.values()))
         flushing.flush(tier, now_ms)
         size = tier.totals().bytes
         count = tier.delete_where(Selection())
         # What came meanwhile is gone from the disk, too.
         tier.bump()
-        return Invalidated(count, max(size - tier.totals().bytes, 0))
+        return Invalidated(count=count, bytes=max(size - tier.totals().bytes, 0))
 
 
 def compact(cache: ExactCache) -> int:

@@ -82,10 +82,7 @@ def _dumps(value: object) -> str:
 
 def _proves(pieces: bytes, answer: bytes, told: list[str]) -> bool:
     # As text: there, 1 is neither 1.0 nor true, and fields have an order.
-    try:
-        return [_dumps(chunk) for chunk in join(pieces, answer)] == told
-    except BadRecordError:
-        return False
+    return [_dumps(chunk) for chunk in join(pieces, answer)] == told
 
 
 def _as_they_are(told: list[str]) -> bytes:
@@ -175,10 +172,8 @@ class _Frame(NamedTuple):
         """Tell how long the piece of *chunk* is, or None where there is another frame around it."""
         if not (told.startswith(self.before) and told.endswith(self.after)):
             return None
-        try:
-            piece = _at(chunk, self.path)
-        except _WRONG:
-            return None
+        # What is in front of it leads to the same place.
+        piece = _at(chunk, self.path)
         is_framed = isinstance(piece, str) and told == f"{self.before}{_dumps(piece)}{self.after}"
         return self.source.length(piece) if is_framed else None
 

@@ -118,10 +118,14 @@ class _Lookup:
 
     def _refuse_again(self) -> None:
         negative = self._cache.negative
-        error = None if negative is None else negative.get(self._question.key, self._call.io.now())
+        error = negative.get(self._refusal_key(), self._call.io.now()) if negative else None
         if error is not None:
             self._note(CacheOutcome(status="negative"))
             raise error
+
+    def _refusal_key(self) -> str:
+        # Who is asked, and what is mended before, are not in the key of an answer.
+        return repr(self._place)
 
     async def _kept(self) -> Reply | None:
         cache, question, now_ms = self._cache, self._question, self._cache.now_ms()
@@ -154,7 +158,7 @@ class _Lookup:
             age=max(self._cache.now_ms() - entry.created_ms, 0) / 1000,
             usage=None if usage is None else Usage.parse(usage),
             model=entry.model,
-            price=self._stage.price,
+            price=self._price(),
         )
         self._note(outcome)
         return _reply(call, Replay(entry, call, pace=self._cache.pace), _clock(call))
@@ -168,9 +172,9 @@ class _Lookup:
                 return await self._proceed(self._call)
             await self._opened(seat)
             flight = seat.flight
-            if flight.entry is not None:
+            if flight.found is not None:
                 seat.abort()
-                return self._given(flight.entry, "disk", is_stale=False)
+                return self._given(flight.found.entry, flight.found.level, is_stale=False)
             if flight.response is not None:
                 return self._boarded(seat)
             failure = seat.failure()
@@ -199,12 +203,16 @@ class _Lookup:
         try:
             await seat.opened()
         except DeadlineReached:
-            seat.abort()
+            self._give_up(seat)
             kind, limit = seat.clock.expired()
             raise kind(request=stub_refusal(self._call, 504).request, limit=limit) from None
         except BaseException:
-            seat.abort()
+            self._give_up(seat)
             raise
+
+    def _give_up(self, seat: Seat) -> None:
+        seat.abort()
+        self._note(CacheOutcome(status="miss"))
 
     def _boarded(self, seat: Seat) -> Reply:
         is_leader = seat.is_leader
@@ -230,7 +238,7 @@ class _Lookup:
         """Give what has ended where nobody answers; and remember what will be refused again."""
         seat.abort()
         if seat.is_leader and self._cache.negative is not None:
-            self._cache.negative.put(self._question.key, error, self._call.io.now())
+            self._cache.negative.put(self._refusal_key(), error, self._call.io.now())
         if self._last_resort is None or not _is_unanswered(error):
             return None
         entry, self._last_resort = self._last_resort, None
@@ -238,7 +246,8 @@ class _Lookup:
 
     def _may_elect(self, seat: Seat, error: Exception) -> bool:
         """Let one of those who waited ask in the place of one that failed; who failed has tried what it could."""
-        if seat.is_leader or classify(error).reason in _FOR_ALL or not self._elections:
+        is_late = self._call.io.now() >= seat.clock.total_at
+        if seat.is_leader or is_late or classify(error).reason in _FOR_ALL or not self._elections:
             return False
         self._elections -= 1
         return True
@@ -251,7 +260,7 @@ class _Lookup:
             return
         told = flight.record
         usage = None if told.usage is None else Usage.parse(told.usage)
-        if seat.is_payer:
+        if seat.is_payer or seat.is_leader:
             if outcome.status == "coalesced":
                 # Whoever began has left: this is now the call that asked.
                 outcome = replace(outcome, status="miss")
@@ -267,9 +276,14 @@ class _Lookup:
             entry_id=None if flight.kept is None else flight.kept.id,
             usage=usage,
             model=told.attempts[-1].model if told.attempts else None,
-            price=self._stage.price,
+            price=self._price(),
         )
         self._note(shared)
+
+    def _price(self) -> Callable[[Usage, str], Cost | None] | None:
+        """Tell what the answer would have cost when this call was made, whenever that is asked."""
+        price: Any = self._stage.price
+        return None if price is None else partial(price, at=self._call.record.at)
 
     def _note(self, outcome: CacheOutcome) -> None:
         self._call.record.cache = outcome
@@ -277,7 +291,8 @@ class _Lookup:
 
     def _renew(self, compared: Entry | None) -> None:
         """Ask again in the background: because an answer has ended, or to see whether it is still given."""
-        if not self._cache.flights.is_under_way(self._place):
+        control = self._question.control
+        if control.asks and control.writes and not self._cache.flights.is_under_way(self._place):
             self._call.io.spawn(partial(self._renewed, compared))
 
     async def _renewed(self, compared: Entry | None, io: IO) -> None:

@@ -125,7 +125,7 @@ def main() -> None:
     """Print the table."""
     count = int(sys.argv[1]) if len(sys.argv) > 1 else RECORDS
     with tempfile.TemporaryDirectory() as directory:
-        measure(Path(directory) / "cache", count, random.Random(1))
+        measure(Path(directory) / "cache", count, random.Random(1))  # noqa: S311  reproducible
 
 
 if __name__ == "__main__":

@@ -114,6 +114,16 @@ def test_what_is_past_its_time_goes_first(build: Callable[[int, str], Store], na
 
 
 @every_policy
+def test_the_same_millisecond(build: Callable[[int, str], Store], name: str) -> None:
+    """Entries that expired together go in the order of their keys, in memory as on disk."""
+    store = build(3, name)
+    for key in "cab":
+        store.put(key, 1, keep_ms=10)
+
+    assert ["a", "b"] == store.put("d", 2, now_ms=10)
+
+
+@every_policy
 def test_more_time_is_heard_of(build: Callable[[int, str], Store], name: str) -> None:
     """An entry that was written again with more time is not past its time when the old one ends."""
     store = build(2, name)
@@ -222,6 +232,41 @@ def test_s3_fifo_gives_each_hit_a_turn(build: Callable[[int, str], Store]) -> No
     store.hit({"a": 3, "b": 1})
 
     assert ["c"] == store.put("e", 10)[-1:]
+
+
+def test_s3_fifo_begins_anew_in_the_main_queue(build: Callable[[int, str], Store]) -> None:
+    """What an entry was asked for in the small queue got it into the main one, and counts no more."""
+    store = build(30, "s3-fifo")
+    fill(store, "abc", 3)
+    store.hit({"a": 3})
+    store.put("d", 22)
+    slot = store.shelf.get("a")
+
+    assert slot is not None
+    assert (MAIN, 0) == (slot.queue, slot.hits)
+
+
+@pytest.mark.parametrize(
+    ("point", "spare", "found"),
+    [("b", None, "b"), ("ba", None, "d"), ("b", "b", "d"), ("e", None, "b"), ("d", "d", "b"), ("0", "b", "d")],
+)
+def test_near(build: Callable[[int, str], Store], point: str, spare: str | None, found: str) -> None:
+    """The key at a point or after it is found, round and round, but for the one that is spared."""
+    store = build(9, "lru-k")
+    fill(store, "db")
+    slot = store.shelf.near(point, spare)
+
+    assert slot is not None
+    assert found == slot.key
+
+
+def test_near_nothing(build: Callable[[int, str], Store]) -> None:
+    """Nothing is found where nothing else is."""
+    store = build(9, "lru-k")
+    assert None is store.shelf.near("a")
+    store.put("a", 1)
+
+    assert None is store.shelf.near("a", "a")
 
 
 def test_s3_fifo_looks_at_so_many_and_no_more() -> None:
@@ -352,3 +397,14 @@ def test_ghosts_are_bounded(build: Callable[[int, str], Store], name: str) -> No
 
     assert 10 == store.shelf.entries
     assert 20 <= store.shelf.ghosts <= 22
+
+
+def test_lru_k_hears_of_several_uses_at_once(build: Callable[[int, str], Store]) -> None:
+    """Of several uses written down together, the last two are as recent as each other."""
+    store = build(9, "lru-k")
+    fill(store, "ab")
+    store.hit({"a": 2, "b": 1})
+    several, one = (slot.history.split()[:2] for key in "ab" if (slot := store.shelf.get(key)))
+
+    assert ["4", "4"] == several
+    assert ["5", "2"] == one

@@ -24,15 +24,15 @@ KEYS = tuple(f"{digit:x}{letter}" for digit in range(0, 16, 2) for letter in "az
 key = st.sampled_from(KEYS)
 size = st.one_of(st.integers(1, 9), st.integers(1, LIMIT))
 operation = st.one_of(
-    st.tuples(st.just("put"), key, size, st.none() | st.integers(0, 80)),
+    st.tuples(st.just("put"), key, size, st.integers(0, 80) | st.sampled_from((10, 30))),
     st.tuples(st.just("put"), key, size, st.none()),
     st.tuples(st.just("hit"), st.dictionaries(key, st.integers(1, 4), max_size=4)),
     st.tuples(st.just("delete"), key),
 )
 operations = st.lists(operation, min_size=1, max_size=60)
-in_memory = settings(deadline=None)
+in_memory = settings(deadline=None, max_examples=60)
 # The directory is emptied by taking back the transaction that each example runs in.
-same_directory = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.function_scoped_fixture])
+same_directory = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @pytest.fixture
@@ -152,7 +152,7 @@ def test_expired_first(name: str, todo: list[tuple[Any, ...]], now_ms: int, need
 
 
 @every_policy
-@settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(deadline=None, max_examples=6, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(before=operations, after=operations)
 def test_a_directory_goes_on_where_it_stopped(
     tmp_path_factory: pytest.TempPathFactory, name: str, before: list[tuple[Any, ...]], after: list[tuple[Any, ...]]

@@ -136,6 +136,20 @@ def test_mending(cache: Any) -> None:
     assert [(5, 28, 0)] == rows(cache, "SELECT entries, small, main FROM tally")
 
 
+def test_ids_are_used_again(cache: Any) -> None:
+    """An entry whose row was replaced by another while the triggers were away is taken for the other's no longer."""
+    cache.set("a", b"1", tag=tag(5))
+    for name in ("entry_inserted", "entry_deleted"):
+        cache._sql(f"DROP TRIGGER {name}")
+    cache.delete("a")
+    cache.set("b", b"1", tag=tag(6))
+    assert not is_in_step(cache._sql)
+    mend(cache._sql)
+
+    assert is_in_step(cache._sql)
+    assert [(1, "b", 6)] == rows(cache, "SELECT id, key, size FROM entry")
+
+
 @pytest.mark.parametrize(
     "statement",
     [

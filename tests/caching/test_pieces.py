@@ -68,7 +68,18 @@ def test_another_answer_makes_no_difference(chunks: list[dict[str, Any]], other:
 
 
 @pytest.mark.parametrize(
-    "answer", [b"", b"\xff", b"null", b"{}", b'{"choices": [5]}', b'{"choices": {}}', b"["], ids=str
+    "answer",
+    [
+        b"",
+        b"\xff",
+        b"null",
+        b"{}",
+        b'{"choices": [5]}',
+        b'{"choices": {}}',
+        b'{"choices": [{"index": 0, "message": {"content": 5, "reasoning_content": null}}]}',
+        b"[",
+    ],
+    ids=str,
 )
 def test_an_answer_that_is_none_makes_no_difference(answer: bytes) -> None:
     """Nor do bytes that are no answer."""
@@ -132,6 +143,29 @@ def test_values_that_compare_equal_are_told_apart(one: object, other: object) ->
     chunks = [{**said(content="a"), "x": one}, {**said(content="b"), "x": other}, {**said(content="c"), "x": one}]
 
     assert written(chunks) == written(rejoined(chunks))
+
+
+@pytest.mark.parametrize(("one", "other"), [(0, 0.0), (1, True), ({"b": 1, "a": 2}, {"a": 2, "b": 1})], ids=str)
+def test_what_the_answer_writes_otherwise_is_kept_as_it_was(one: object, other: object) -> None:
+    """Values that Python takes for equal are not cut out of an answer that has the others."""
+    chunks = [said(content="a"), said(content="b")]
+    for item in chunks:
+        item["choices"][0]["logprobs"] = {"content": [one]}
+    whole = json.loads(folded(chunks))
+    whole["choices"][0]["logprobs"] = {"content": [other, other]}
+
+    assert written(chunks) == written(rejoined(chunks, json.dumps(whole).encode()))
+
+
+def test_a_list_is_not_cut_out_of_a_text() -> None:
+    """Nor is a text cut out of a list."""
+    chunks = [said(content="a", note="😀")]
+    chunks[0]["choices"][0]["logprobs"] = {"content": ["😀"]}
+    whole = json.loads(folded(chunks))
+    whole["choices"][0]["logprobs"] = {"content": "😀"}
+    whole["choices"][0]["message"]["note"] = ["😀"]
+
+    assert written(chunks) == written(rejoined(chunks, json.dumps(whole).encode()))
 
 
 def test_the_order_of_fields_is_kept() -> None:

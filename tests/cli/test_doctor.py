@@ -31,7 +31,7 @@ from deepseek_sdk.cli._doctor.machine import check_engine, judge_engine, judge_e
 from deepseek_sdk.cli._doctor.network import judge_balance, judge_endpoint, judge_models, judge_tls
 from deepseek_sdk.cli._doctor.packages import extras, requirements, unmet
 from deepseek_sdk.cli._doctor.settings import judge_key, unknown_variables
-from deepseek_sdk.cli._doctor.store import Store, file_system_of, is_remote, judge_store
+from deepseek_sdk.cli._doctor.store import Store, is_remote, judge_store
 from deepseek_sdk.cli._doctor.visit import HttpAnswer, Visit, issuer_of
 from deepseek_sdk.cli._language import Say
 from deepseek_sdk.cli.commands.doctor import hidden
@@ -414,17 +414,18 @@ def test_files_that_others_can_read(home: Path, monkeypatch: pytest.MonkeyPatch)
     file.write_text(f'api_key = "{KEY}"\n', encoding="utf-8")
     file.chmod(0o640)
     monkeypatch.setenv("DEEPSEEK_SDK_CONFIG", str(file))
-    (home / "deepseek-sdk").mkdir()
-    (home / "deepseek-sdk").chmod(0o755)
+    store = home / "deepseek-sdk" / "answers"
+    store.mkdir(parents=True)
+    store.chmod(0o755)
     done = doctor("--offline")
 
     assert 0 == done.exit_code
     assert f"chmod 600 '{file}'" in lines(done)["settings"]["advice"]
-    assert f"chmod 700 '{home / 'deepseek-sdk'}'" in lines(done)["store"]["advice"] or sys.platform == "darwin"
+    assert f"chmod 700 '{store}'" in lines(done)["store"]["advice"] or sys.platform == "darwin"
 
 
 def test_store_that_cannot_be_made(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A file where the directory should be is a warning: no call of this release needs the store."""
+    """A file where the directory should be is a warning: no call needs the store."""
     (home / "file").write_text("", encoding="utf-8")
     for name in ("HOME", "XDG_CACHE_HOME", "LOCALAPPDATA"):
         monkeypatch.setenv(name, str(home / "file"))
@@ -534,12 +535,12 @@ def test_engine(version: str | None, graphics: list[str], words: str) -> None:
 @pytest.mark.parametrize(
     ("name", "words", "advice"),
     [
-        ("cache", "come with a later release; not installed: no-such-package", ""),
+        ("cache", "not installed: no-such-package", "python -m pip install 'deepseek-client-sdk[cache]'"),
         ("testing", "not installed: no-such-package", "python -m pip install 'deepseek-client-sdk[testing]'"),
     ],
 )
 def test_extras_that_are_not_installed(name: str, words: str, advice: str) -> None:
-    """Packages are advised only where this release can use them."""
+    """A line names what is missing, and the command that installs it."""
     finding = judge_extra(name, [Requirement("no-such-package")], ENGLISH)
 
     assert ("skipped", True) == (finding.status, words in finding.detail)
@@ -771,31 +772,6 @@ def test_strange_balances(balance: HttpAnswer, status: str, word: str) -> None:
 
     assert status == finding.status
     assert word in finding.detail
-
-
-MOUNTS = r"""
-/dev/sda1 / ext4 rw 0 0
-server:/home /users nfs4 rw 0 0
-//server/share /mnt/my\040files cifs rw 0 0
-tmpfs /users/me/.cache tmpfs rw 0 0
-overlay / overlay rw 0 0
-""".strip()
-
-
-@pytest.mark.parametrize(
-    ("path", "kind", "remote"),
-    [
-        ("/var/cache", "overlay", False),
-        ("/users/you/.cache", "nfs4", True),
-        ("/users/me/.cache/x", "tmpfs", False),
-        ("/homely", "overlay", False),
-        ("/mnt/my files/x", "cifs", True),
-    ],
-)
-def test_file_systems(path: str, kind: str, *, remote: bool) -> None:
-    """The nearest mount decides, the later one of two; those of other machines are known."""
-    assert kind == file_system_of(Path(path), MOUNTS)
-    assert remote == is_remote(kind, Path(path))
 
 
 @pytest.mark.parametrize(

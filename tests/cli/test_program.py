@@ -39,7 +39,19 @@ def test_help_does_without_extras() -> None:
     done = without("starlette", "--help")
 
     assert 0 == done.returncode
-    names = ("balance", "completion", "config", "demo", "doctor", "emulate", "models", "price", "tokens", "usage")
+    names = (
+        "balance",
+        "cache",
+        "completion",
+        "config",
+        "demo",
+        "doctor",
+        "emulate",
+        "models",
+        "price",
+        "tokens",
+        "usage",
+    )
     assert all(f"\n  {name} " in done.stdout for name in names)
 
 
@@ -266,7 +278,7 @@ def test_short_descriptions_are_not_cut(arguments: list[str]) -> None:
         (["config", "sow"], "Did you mean 'show'?"),
         (
             ["zzz"],
-            "Commands are: balance, chat, completion, config, demo, doctor, emulate, models, price, tokens, usage.",
+            "Commands are: balance, cache, chat, completion, config, demo, doctor, emulate, models, price, tokens,",
         ),
         (["config", "zzz"], "Commands are: init, path, show."),
     ],

@@ -318,7 +318,7 @@ def test_said_in_headers(driver: Driver, emulator: StartEmulator) -> None:
     server = emulator()
     client = driver.client(base_url=server.url, cache=in_memory())
     through = driver.client(
-        base_url=server.url, cache=client.exact_cache, default_headers={"X-DeepSeek-Cache": "refresh"}
+        base_url=server.url, cache=client.cache.store, default_headers={"X-DeepSeek-Cache": "refresh"}
     )
     found = [
         driver.create(client),

@@ -92,15 +92,18 @@ DDL: tuple[str, ...] = (
 )
 
 _IS_IN_STEP = """SELECT (SELECT count(*) FROM Cache) = (SELECT count(*) FROM entry)
-    AND NOT EXISTS (SELECT 1 FROM Cache LEFT JOIN entry ON entry.id = Cache.rowid WHERE entry.id IS NULL)
+    AND NOT EXISTS (SELECT rowid, key FROM Cache EXCEPT SELECT id, key FROM entry)
     AND (SELECT entries = (SELECT count(*) FROM entry)
         AND small = (SELECT COALESCE(sum(size), 0) FROM entry WHERE queue = 0)
         AND main = (SELECT COALESCE(sum(size), 0) FROM entry WHERE queue <> 0) FROM tally)"""
+# Only what differs is read as a whole; keys are in indexes.
+_LACKING = "Cache.rowid IN (SELECT rowid FROM (SELECT rowid, key FROM Cache EXCEPT SELECT id, key FROM entry))"
 _MEND = (
     # A row that another program put there says nothing of itself: nobody will ask for it.
-    "DELETE FROM Cache WHERE NOT COALESCE(json_valid(tag), 1)",
-    "DELETE FROM entry WHERE id NOT IN (SELECT rowid FROM Cache)",
-    f"{_add('Cache', 'Cache.rowid')} FROM Cache WHERE rowid NOT IN (SELECT id FROM entry)",  # noqa: S608  no input in it
+    f"DELETE FROM Cache WHERE {_LACKING} AND NOT COALESCE(json_valid(tag), 1)",  # noqa: S608  no input in it
+    # Ids are used again: one that is there may be of another row.
+    "DELETE FROM entry WHERE id IN (SELECT id FROM (SELECT id, key FROM entry EXCEPT SELECT rowid, key FROM Cache))",
+    f"{_add('Cache', 'Cache.rowid')} FROM Cache WHERE {_LACKING}",
     """UPDATE tally SET seq = max(seq, (SELECT COALESCE(max(seq), 0) FROM entry)),
     entries = (SELECT count(*) FROM entry),
     small = (SELECT COALESCE(sum(size), 0) FROM entry WHERE queue = 0),

@@ -36,8 +36,6 @@ DISTRIBUTION = "deepseek-client-sdk"
 _SHOWN = ("openai", "httpx2")
 # `all` is the sum of others; `dev` is for those who work on this library; of `local` the line of the engine tells.
 _WITHOUT_LINE = ("all", "dev", "local")
-# What these install serves features that this release does not have yet.
-_PLANNED = ("cache",)
 _NVIDIA_SMI_S = 3.0
 
 
@@ -125,12 +123,6 @@ def judge_extra(name: str, wanted: list[Requirement], say: Say) -> Finding:
         return skipped(f"extra:{name}", say(en="not for this platform", zh="不适用于本平台"))
     if missing := unmet(wanted):
         detail = say(en="not installed: {}", zh="未安装：{}").format(", ".join(missing))
-        if name in _PLANNED:
-            later = say(
-                en="not needed: the features it serves come with a later release; {}",
-                zh="暂不需要：相关功能将在后续版本提供；{}",
-            )
-            return skipped(f"extra:{name}", later.format(detail))
         return skipped(f"extra:{name}", detail, _install(say, f"{DISTRIBUTION}[{name}]"))
     return ok(f"extra:{name}", say(en="installed", zh="已安装"))
 

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import platformdirs
-
+from deepseek_sdk.caching.directory import fs_type, is_network
+from deepseek_sdk.caching.exact import default_path
 from deepseek_sdk.cli._doctor.finding import ok, warning
 
 if TYPE_CHECKING:
     from deepseek_sdk.cli._doctor.finding import Finding
     from deepseek_sdk.cli._language import Say
 
-__all__ = ["Store", "check_store", "file_system_of", "is_remote", "judge_store"]
+__all__ = ["Store", "check_store", "is_remote", "judge_store"]
 
 _LEAST_FREE = 512 * 1024**2
-_MOUNTS = Path("/proc/self/mounts")
+_MOUNTS = Path("/proc/self/mountinfo")
 _VIRTUAL = ("proc", "sysfs")  # where even root makes no file
-_REMOTE = re.compile(
-    r"nfs\d*|cifs|smb\w*|afs|ceph|glusterfs|lustre|beegfs|gpfs|9p|virtiofs|fuse\.(sshfs|s3fs|rclone|gcsfuse)"
-)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,9 +48,10 @@ class Store:
 
 def check_store(say: Say) -> Finding:
     """Look at the user's cache directory, or at where it would be made."""
-    path = Path(platformdirs.user_cache_dir("deepseek-sdk"))
+    path = default_path()
     place = _nearest_existing(path)
-    kind = file_system_of(place, _MOUNTS.read_text(encoding="utf-8")) if _MOUNTS.exists() else None
+    mounts = _MOUNTS.read_text(encoding="utf-8", errors="replace") if _MOUNTS.exists() else ""
+    kind = fs_type(Path(os.path.realpath(place)), mounts)
     store = Store(
         path=path,
         place=place,
@@ -78,7 +75,7 @@ def judge_store(store: Store, say: Say) -> Finding:
         What was found.
     """
     detail = _described(store, say)
-    # No call fails for want of a store: what is kept there comes with a later release.
+    # No call fails for want of a store.
     if not store.is_writable:
         advice = say(en="Make {} a directory that you can write to.", zh="请让 {} 成为可写的目录。")
         return warning("store", say(en="{}: not writable", zh="{}：不可写").format(detail), advice.format(store.place))
@@ -112,29 +109,6 @@ def _is_open_to_others(path: Path) -> bool:
     return os.name != "nt" and bool(stat.S_IMODE(path.stat().st_mode) & 0o077)
 
 
-def file_system_of(path: Path, mounts: str) -> str | None:
-    """
-    Find the kind of file system a path lies on.
-
-    Args:
-        path: The file or directory.
-        mounts: The text of /proc/self/mounts.
-
-    Returns:
-        Such as "ext4", or None where no line fits.
-    """
-    found = None
-    longest = -1
-    for line in mounts.splitlines():
-        _, point, kind, *_ = line.split(" ")
-        # Blanks in names are written as \\040.
-        place = Path(re.sub(r"\\(\d{3})", lambda octal: chr(int(octal[1], 8)), point))
-        # Of two mounts at one place the later one hides the other.
-        if path.is_relative_to(place) and len(place.parts) >= longest:
-            found, longest = kind, len(place.parts)
-    return found
-
-
 def is_remote(kind: str | None, path: Path) -> bool:
     """Tell whether a file system of *kind* at *path* is on another machine."""
-    return bool(kind and _REMOTE.fullmatch(kind)) or str(path).startswith("\\\\")
+    return (kind is not None and is_network(kind)) or str(path).startswith("\\\\")

@@ -27,7 +27,8 @@ class _Taker:
         return getattr(self._client, name)
 
     def post(self, *args: Any, **options: Any) -> Any:
-        return openai.OpenAI.post(self, *args, **options)  # type: ignore[arg-type]  # it needs nothing but request()
+        post: Any = openai.OpenAI.post  # it needs nothing of a client but request()
+        return post(self, *args, **options)
 
     def request(self, _: Any, options: FinalRequestOptions, *, stream: bool = False, **__: Any) -> None:
         self.taken = options, stream

@@ -1,0 +1,319 @@
+"""`deepseek-sdk cache`: the answers that are kept on this machine."""
+
+from __future__ import annotations
+
+import sys
+import time
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from deepseek_sdk.caching import ExactCache
+from deepseek_sdk.caching.directory import DATABASE
+from deepseek_sdk.caching.exact import default_path
+from deepseek_sdk.caching.operations import selected
+from deepseek_sdk.cli._cache import (
+    entry_facts,
+    fact_headings,
+    facts_in_words,
+    flat,
+    in_words,
+    list_headings,
+    list_row,
+    totals,
+)
+from deepseek_sdk.cli._exits import Exit
+from deepseek_sdk.cli._language import Say, language_option
+from deepseek_sdk.cli._output import output_option, show
+from deepseek_sdk.cli._suggesting import SuggestingGroup
+from deepseek_sdk.cli._terminal import console_of
+from deepseek_sdk.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = ["command"]
+
+# How much may be kept is for the programs to say that use the cache.
+_NO_LIMIT = 2**62
+_MAX_ENTRY_BYTES = 64 * 2**20
+
+
+class NoCacheError(click.ClickException):
+    """There is nothing to look at."""
+
+    exit_code = Exit.CONFIGURATION
+
+
+def read_age(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Read how old answers must be."""
+    if value is not None:
+        try:
+            selected(older_than=value, now_ms=int(time.time() * 1000))
+        except ConfigurationError:
+            raise click.BadParameter(f"{value!r} is no age such as 7d, and no date.", param=parameter) from None
+    return value
+
+
+def read_id(_: click.Context, parameter: click.Parameter, value: str) -> str:
+    """Read the beginning of a key."""
+    if not value or set(value) - set("0123456789abcdef"):
+        raise click.BadParameter(f"{value!r} is not the beginning of a key: hex digits.", param=parameter)
+    return value
+
+
+path_option = click.option(
+    "--path", type=click.Path(path_type=Path), metavar="DIR", help="The directory; else the usual one of this user."
+)
+secret_option = click.option(
+    "--secret-file",
+    type=click.File("rb"),
+    metavar="FILE",
+    help="A file with what records are signed with; a line end is not part of it.",
+)
+tag_option = click.option("--tag", metavar="NAME[=VALUE]", help="Only those with this tag.")
+model_option = click.option("--model", metavar="MODEL", help="Only those asked of, or answered by, this model.")
+tenant_option = click.option("--tenant", metavar="NAME", help="Only those of this tenant.")
+
+
+@click.group("cache", cls=SuggestingGroup, short_help="Look at the answers that are kept, remove or move them.")
+def command() -> None:
+    """
+    Look at the answers that programs keep on this machine, remove them, or move them to another.
+
+    Clients keep answers where they are made with cache="exact", or where the setting `cache` is
+    on (DEEPSEEK_SDK_CACHE).
+    """
+
+
+@command.command("stats", short_help="Show how much is kept.")
+@path_option
+@language_option
+@output_option
+def show_stats(*, path: Path | None, lang: str, output: str) -> None:
+    """Show how much is kept; what the cache has saved stands in the ledger: `deepseek-sdk usage --by cache`."""
+    say = Say(lang)
+    with existing(path, say) as cache:
+        told = totals(cache, int(time.time() * 1000))
+    show_facts(told, output, say)
+
+
+@command.command("ls", short_help="List answers, the newest first.")
+@path_option
+@tag_option
+@model_option
+@tenant_option
+@click.option("--limit", type=click.IntRange(min=0), default=50, show_default=True, help="How many; 0: all.")
+@language_option
+@output_option
+def list_answers(
+    *, path: Path | None, tag: str | None, model: str | None, tenant: str | None, limit: int, lang: str, output: str
+) -> None:
+    """List answers, the newest first: when they were kept, of which model, and how often they were given."""
+    say = Say(lang)
+    with existing(path, say) as cache:
+        found = cache.ls(tag=tag, model=model, tenant=tenant, limit=limit or None)
+    rows = [list_row(row) for row in found]
+    show(made_for(rows, output), output=output, headings=list_headings(say), cells=[in_words(row) for row in rows])
+
+
+@command.command("inspect", short_help="Show what is known of one answer.")
+@click.argument("name", metavar="ID", callback=read_id)
+@click.option("--show-text", is_flag=True, help="Show what the user and the model said, too.")
+@path_option
+@secret_option
+@language_option
+@output_option
+def inspect(*, name: str, show_text: bool, path: Path | None, secret_file: Any, lang: str, output: str) -> None:
+    """Show what is known of the answer whose key begins with ID, such as what it cost; no texts unless asked for."""
+    say = Say(lang)
+    with existing(path, say, secret_of(secret_file)) as cache:
+        entry = cache.inspect(name)
+        is_there = entry is not None or cache.stats().errors.get("bad_record", 0) > 0
+    if entry is None:
+        raise click.ClickException(_unreadable(say) if is_there else _no_answer(say).format(name))
+    show_facts(entry_facts(entry, with_text=show_text), output, say)
+
+
+def _no_answer(say: Say) -> str:
+    return say(en="there is no answer whose key begins with {}", zh="没有键以 {} 开头的回答")
+
+
+def _unreadable(say: Say) -> str:
+    return say(
+        en="the record cannot be read: it is damaged, or signed with a secret that --secret-file must name",
+        zh="记录无法读取：已损坏，或带有签名，需要用 --secret-file 指定密钥文件",
+    )
+
+
+@command.command("purge", short_help="Remove answers.")
+@path_option
+@tag_option
+@model_option
+@tenant_option
+@click.option(
+    "--older-than", metavar="AGE", callback=read_age, help="Only those kept so long ago, 7d or 24h, or before a date."
+)
+@click.option("--all", "is_all", is_flag=True, help="All of them, at once for all programs.")
+@click.option("--dry-run", is_flag=True, help="Only tell how many there are.")
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@language_option
+@output_option
+def purge(*, path: Path | None, is_all: bool, dry_run: bool, yes: bool, lang: str, output: str, **only: Any) -> None:
+    """
+    Remove answers, also from the memory of programs that run: those for which all that is given holds.
+
+    It asks before it removes anything, unless --yes is given.
+    """
+    say = Say(lang)
+    chosen = {name: value for name, value in only.items() if value is not None}
+    if is_all == bool(chosen):
+        text = say(
+            en="give --tag, --model, --tenant or --older-than, or --all alone",
+            zh="请指定 --tag、--model、--tenant 或 --older-than，或者单独使用 --all",
+        )
+        raise click.UsageError(text)
+    with existing(path, say) as cache:
+        count, size = counted(cache, chosen)
+        if count and not dry_run and (yes or is_agreed(count, say)):
+            removed = cache.invalidate(**chosen) if chosen else cache.flush()
+            count, size = removed.count, removed.bytes
+    row = {"count": count, "bytes": size, "is_dry_run": dry_run}
+    headings = {
+        "count": say(en="would be removed", zh="将删除") if dry_run else say(en="removed", zh="已删除"),
+        "bytes": say(en="bytes", zh="字节"),
+    }
+    show([row], output=output, headings=headings)
+
+
+def counted(cache: ExactCache, chosen: Mapping[str, Any]) -> tuple[int, int]:
+    """Count what would be removed."""
+    if chosen:
+        found = cache.invalidate(**chosen, dry_run=True)
+        return found.count, found.bytes
+    held = cache.stats()
+    return held.entries or 0, held.bytes or 0
+
+
+def is_agreed(count: int, say: Say) -> bool:
+    """Ask; whoever says no ends the program."""
+    text = say(en="Remove {:,} answers?", zh="确定删除 {:,} 条回答？")
+    return click.confirm(text.format(count), abort=True, err=True)
+
+
+@command.command("export", short_help="Write answers to a file, a line of JSON each.")
+@click.argument("file", default="-", type=click.Path(dir_okay=False, allow_dash=True))
+@path_option
+@tag_option
+@model_option
+@secret_option
+@language_option
+def export(*, file: str, path: Path | None, tag: str | None, model: str | None, secret_file: Any, lang: str) -> None:
+    """
+    Write answers to FILE, or to stdout, a line of JSON each.
+
+    The lines hold what users and models said, and whose it is: a word, or a hash of the API key; never the key.
+    """
+    say = Say(lang)
+    with existing(path, say, secret_of(secret_file)) as cache, files_named(file, say):
+        target: Any = sys.stdout.buffer if file == "-" else file
+        count = cache.export(target, tag=tag, model=model)
+    say_aside(say(en="{:,} answers", zh="共 {:,} 条回答").format(count))
+
+
+@command.command("import", short_help="Keep answers that were exported.")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@path_option
+@tenant_option
+@secret_option
+@language_option
+@output_option
+def import_answers(
+    *, file: str, path: Path | None, tenant: str | None, secret_file: Any, lang: str, output: str
+) -> None:
+    """
+    Keep the answers of FILE, or of stdin where it is -, but for those that have ended or are known.
+
+    Lines that cannot be used are skipped and counted.
+    """
+    say = Say(lang)
+    with used(path or default_path(), secret_of(secret_file)) as cache, files_named(file, say):
+        source: Any = sys.stdin.buffer if file == "-" else file
+        done = cache.import_(source, tenant=tenant)
+    row = {"kept": done.kept, "skipped": sum(done.skipped.values()), "reasons": dict(done.skipped)}
+    headings = {
+        "kept": say(en="kept", zh="已导入"),
+        "skipped": say(en="skipped", zh="已跳过"),
+        "reasons": say(en="reasons", zh="原因"),
+    }
+    reasons = ", ".join(f"{name}: {count}" for name, count in done.skipped.items()) or None
+    show(made_for([row], output), output=output, headings=headings, cells=[{**row, "reasons": reasons}])
+
+
+@contextmanager
+def used(path: Path, secret: bytes | None = None) -> Iterator[ExactCache]:
+    """Open a cache, whatever the programs that use it allow, and close it."""
+    cache = ExactCache(
+        path,
+        ttl_s=None,
+        max_bytes=_NO_LIMIT,
+        memory_bytes=0,
+        max_entry_bytes=_MAX_ENTRY_BYTES,
+        negative_ttl_s=None,
+        claim_s=None,
+        secret=secret,
+    )
+    try:
+        yield cache
+    finally:
+        cache.close()
+
+
+@contextmanager
+def existing(path: Path | None, say: Say, secret: bytes | None = None) -> Iterator[ExactCache]:
+    """Open a cache that is there; who looks for one does not make it."""
+    found = path or default_path()
+    if not (found / DATABASE).exists():
+        text = say(
+            en='there is no cache in {}. Clients keep answers where they are made with cache="exact", or where the'
+            " setting `cache` is on: DEEPSEEK_SDK_CACHE=exact. --path names another directory.",
+            zh='{} 处没有缓存。创建客户端时传入 cache="exact"，或将设置项 cache 设为 exact'
+            "（DEEPSEEK_SDK_CACHE=exact），回答就会写入缓存。可用 --path 指定其他目录。",
+        )
+        raise NoCacheError(text.format(found))
+    with used(found, secret) as cache:
+        yield cache
+
+
+@contextmanager
+def files_named(file: str, say: Say) -> Iterator[None]:
+    """Tell what is wrong with a file that was named."""
+    try:
+        yield
+    except OSError as error:
+        if file == "-":
+            raise
+        text = say(en="{} cannot be used: {}", zh="无法使用 {}：{}")
+        raise click.ClickException(text.format(file, error.strerror or error)) from error
+
+
+def secret_of(file: Any) -> bytes | None:
+    """Read what records are signed with."""
+    return None if file is None else file.read().rstrip(b"\r\n")
+
+
+def show_facts(facts: Mapping[str, Any], output: str, say: Say) -> None:
+    """Print what is known of one thing: as a table each fact on a line, else one row."""
+    show(made_for([facts], output), output=output, headings=fact_headings(say), cells=facts_in_words(facts, say))
+
+
+def made_for(rows: Sequence[Mapping[str, Any]], output: str) -> Sequence[Mapping[str, Any]]:
+    """Give rows the form that a format needs."""
+    return flat(rows) if output == "csv" else rows
+
+
+def say_aside(text: str) -> None:
+    """Say something that is no data."""
+    console_of(sys.stderr).print(text, style="dim", markup=False)

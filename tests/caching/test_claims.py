@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from deepseek_sdk.caching.claims import Claims
+from deepseek_sdk.caching.disk import DiskTier
+from tests.caching.disks import LARGE, NOW_MS, key_of, run_child
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+KEY = key_of(1)
+
+
+@pytest.fixture
+def tier(tmp_path: Path) -> Iterator[DiskTier]:
+    """Open a directory."""
+    tier = DiskTier(tmp_path / "cache", max_bytes=LARGE)
+    yield tier
+    tier.close()
+
+
+@pytest.fixture
+def claims(tier: DiskTier) -> Claims:
+    """Give its claims."""
+    return Claims(tier)
+
+
+def test_one_holds_a_key(claims: Claims) -> None:
+    """A key is held by who took it first, until he lets go."""
+    took = [claims.take(KEY, owner, 10, NOW_MS) for owner in ("a", "b", "a")]
+    released = [claims.release(KEY, owner) for owner in ("b", "a", "a")]
+
+    assert ([True, False, True], [False, True, False]) == (took, released)
+    assert claims.take(KEY, "b", 10, NOW_MS)
+
+
+def test_a_lease_ends(claims: Claims) -> None:
+    """Who has held a key for as long as he said holds it no longer, unless he renews it."""
+    claims.take(KEY, "a", 10, NOW_MS)
+    held = [claims.holder(KEY, NOW_MS + later) for later in (0, 9_999, 10_000)]
+    renewed = claims.renew(KEY, "a", 10, NOW_MS + 5_000)
+    took = [claims.take(KEY, "b", 10, NOW_MS + later) for later in (14_999, 15_000)]
+
+    assert ([True, True, False], True, [False, True]) == (held, renewed, took)
+    assert not claims.renew(KEY, "a", 10, NOW_MS + 15_000)
+    assert not claims.holder(key_of(2), NOW_MS)
+
+
+def test_old_claims_are_removed(tier: DiskTier, claims: Claims) -> None:
+    """Compacting removes the claims of processes that were killed."""
+    claims.take(KEY, "a", 10, NOW_MS)
+    claims.take(key_of(2), "a", 100, NOW_MS)
+    tier.compact(NOW_MS + 10_000)
+
+    assert [(key_of(2),)] == tier.read(lambda lane: lane.execute("SELECT key FROM claim").fetchall())
+
+
+RACE = """
+import os, sys
+from deepseek_sdk.caching.claims import Claims
+from deepseek_sdk.caching.disk import DiskTier
+from tests.caching.disks import *
+children = []
+for child in range(4):
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        claims = Claims(DiskTier(sys.argv[1], max_bytes=LARGE))
+        won = [n for n in range(100) if claims.take(key_of(n), str(child), 60, NOW_MS)]
+        os.write(writer, " ".join(map(str, won)).encode() + b" ")
+        os._exit(0)
+    os.close(writer)
+    children.append(reader)
+won = [int(n) for reader in children for n in os.read(reader, 65536).split()]
+for _ in children:
+    assert os.wait()[1] == 0
+print(sorted(won) == list(range(100)))
+"""
+
+
+@pytest.mark.slow
+def test_of_several_processes_one_wins(tmp_path: Path) -> None:
+    """Of processes that take the same keys at once, one gets each."""
+    assert "True\n" == run_child(RACE, tmp_path / "cache")

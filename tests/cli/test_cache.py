@@ -1,0 +1,283 @@
+"""`cache`: the answers that are kept on this machine, as people look at them, remove and move them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from click.testing import CliRunner, Result
+
+from deepseek_sdk.caching import ExactCache
+from deepseek_sdk.cli._app import app
+from tests.caching.kept_answers import answer_of, entry_of, found, keep, key_of
+from tests.cli.conftest import run_program
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    Run = Callable[..., Result]
+
+KEY = "sk-0123456789abcdef"
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    """Keep three answers; one says a key and what moves the cursor."""
+    path = tmp_path / "cache"
+    cache = ExactCache(path, ttl_s=None)
+    now_ms = cache.now_ms()
+    answer = json.dumps(answer_of(f"你好 \x1b[31m{KEY}")).encode()
+    keep(
+        cache,
+        entry_of("new", created_ms=now_ms - 1000, answer=answer, text=f"{KEY} 你好？", is_stream=True, pieces=None),
+        entry_of("old", created_ms=now_ms - 8 * 86_400_000, tags=(("feature", "=1+1"),), expires_ms=now_ms - 1),
+        entry_of("hers", created_ms=now_ms - 2000, tenant="tenant:acme", model="deepseek-v4-pro"),
+    )
+    cache.close()
+    return path
+
+
+@pytest.fixture
+def run(directory: Path) -> Run:
+    """Run `cache` in this process, in English, with that directory."""
+
+    def run(name: str, *arguments: str, lang: str = "en", text: str | bytes | None = None) -> Result:
+        command = ["--lang", lang, "cache", name, *arguments, "--path", str(directory)]
+        return CliRunner().invoke(app, command, input=text)
+
+    return run
+
+
+def rows(done: Result) -> list[dict[str, Any]]:
+    """Read rows in JSON."""
+    assert 0 == done.exit_code, done.output
+    told: list[dict[str, Any]] = json.loads(done.stdout)
+    return told
+
+
+def left(directory: Path) -> set[str]:
+    """Name the answers that are kept."""
+    cache = ExactCache(directory)
+    keys = {row.key for row in cache.ls()}
+    cache.close()
+    return {name for name in ("new", "old", "hers") if key_of(name) in keys}
+
+
+def test_stats(run: Run, directory: Path) -> None:
+    """The numbers are those of the directory."""
+    (row,) = rows(run("stats", "-o", "json"))
+
+    assert (str(directory), 3, 1, 2, 0) == tuple(row[n] for n in ("path", "entries", "expired", "tenants", "hits"))
+    assert ["deepseek-flash", "deepseek-v4-pro"] == row["models"]
+    assert row["oldest"] < row["newest"]
+    assert "entries" in run("stats").stdout
+    assert "条目" in run("stats", lang="zh").stdout
+
+
+def test_stats_of_an_empty_cache(run: Run, directory: Path) -> None:
+    """A cache without answers is counted, too."""
+    assert 0 == run("purge", "--all", "--yes").exit_code
+
+    assert (0, 0, None, None) == tuple(
+        rows(run("stats", "-o", "json"))[0][n] for n in ("entries", "bytes", "oldest", "newest")
+    )
+    assert set() == left(directory)
+
+
+def test_ls(run: Run) -> None:
+    """Answers are listed, the newest first, all or some."""
+    listed = [row["key"] for row in rows(run("ls", "-o", "json"))]
+
+    assert [key_of("new"), key_of("hers"), key_of("old")] == listed
+    assert listed[:1] == [row["key"] for row in rows(run("ls", "-o", "json", "--limit", "1"))]
+    assert listed == [row["key"] for row in rows(run("ls", "-o", "json", "--limit", "0"))]
+    for only in (["--tenant", "acme"], ["--model", "deepseek-v4-pro"]):
+        assert [key_of("hers")] == [row["key"] for row in rows(run("ls", "-o", "json", *only))]
+    assert 2 == len(rows(run("ls", "-o", "json", "--tag", "feature=search")))
+
+
+def test_ls_as_a_table_and_as_csv(run: Run) -> None:
+    """A table has columns in both languages; a cell of CSV is no formula."""
+    table = run("ls", lang="zh").stdout
+    told = list(csv.DictReader(io.StringIO(run("ls", "-o", "csv").stdout)))
+
+    assert all(word in table for word in ("租户", "标签", "tenant:acme", key_of("new")[:16]))
+    assert [key_of("new"), key_of("hers"), key_of("old")] == [row["key"] for row in told]
+    assert {"feature": "=1+1"} == json.loads(told[2]["tags"])
+
+
+def test_inspect(run: Run) -> None:
+    """What is known of an answer is shown, and no text."""
+    (row,) = rows(run("inspect", key_of("new")[:16], "-o", "json"))
+    table = run("inspect", key_of("new")[:16], lang="zh").stdout
+
+    assert ("deepseek-flash", {"feature": "search"}, {"cny": "0.001", "usd": None}, 3) == (
+        row["model"],
+        row["tags"],
+        row["cost"],
+        row["usage"]["completion_tokens"],
+    )
+    assert not {"text", "answer"} & row.keys()
+    assert "结束原因" in table
+    assert "你好" not in table + json.dumps(row, ensure_ascii=False)
+
+
+@pytest.mark.parametrize("output", ["table", "json", "jsonl", "csv"])
+def test_inspect_with_texts(run: Run, output: str) -> None:
+    """Texts are shown to who asks for them, without what a terminal obeys, and without a key."""
+    done = run("inspect", key_of("new"), "--show-text", "-o", output)
+
+    assert 0 == done.exit_code
+    assert 2 == done.stdout.count("你好")
+    assert "sk-…" in done.stdout
+    assert KEY not in done.stdout
+    assert "\x1b" not in done.stdout.replace("\\u001b", "\x1b")
+
+
+@pytest.mark.parametrize(
+    ("name", "code", "words"),
+    [("xyz", 2, "hex digits"), ("0" * 64, 1, "no answer"), ("", 2, "hex digits")],
+)
+def test_inspect_what_is_not_there(run: Run, name: str, code: int, words: str) -> None:
+    """A name that none has is an error, and one that none can have is misuse."""
+    done = run("inspect", name)
+
+    assert (code, "") == (done.exit_code, done.stdout)
+    assert words in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["--tag", "feature=search"], {"old"}),
+        (["--older-than", "7d"], {"new", "hers"}),
+        (["--model", "deepseek-v4-pro"], {"new", "old"}),
+        (["--tenant", "acme"], {"new", "old"}),
+        (["--tenant", "acme", "--older-than", "7d"], {"new", "old", "hers"}),
+        (["--all"], set()),
+    ],
+)
+def test_purge(run: Run, directory: Path, arguments: list[str], expected: set[str]) -> None:
+    """What is purged is told before by a dry run, and gone afterwards."""
+    (would,) = rows(run("purge", *arguments, "--dry-run", "-o", "json"))
+    assert {"new", "old", "hers"} == left(directory)
+    (did,) = rows(run("purge", *arguments, "--yes", "-o", "json"))
+
+    assert expected == left(directory)
+    assert (3 - len(expected), True) == (would["count"], would["is_dry_run"])
+    assert {**would, "is_dry_run": False} == did
+
+
+@pytest.mark.parametrize(("said", "code", "remaining"), [("y\n", 0, 0), ("n\n", 1, 3), ("", 1, 3)])
+def test_purge_asks(run: Run, directory: Path, said: str, code: int, remaining: int) -> None:
+    """Nothing is removed before somebody agrees; the question is no data."""
+    done = run("purge", "--all", text=said, lang="zh")
+
+    assert (code, remaining) == (done.exit_code, len(left(directory)))
+    assert "确定删除 3 条回答" in done.stderr
+    assert "确定" not in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [[], ["--all", "--tag", "x"], ["--older-than", "soon", "--yes"]])
+def test_purge_of_nothing_in_particular(run: Run, directory: Path, arguments: list[str]) -> None:
+    """What is to go must be said, and once."""
+    assert 2 == run("purge", *arguments).exit_code
+    assert 3 == len(left(directory))
+
+
+def test_purge_reaches_programs_that_run(run: Run, directory: Path) -> None:
+    """A program that has an answer in its memory gives it no longer."""
+    cache = ExactCache(directory, ttl_s=None)
+    assert [True, True] == [found(cache, key_of("hers")) is not None for _ in range(2)]
+    assert 0 == run("purge", "--tenant", "acme", "--yes").exit_code
+
+    assert found(cache, key_of("hers")) is None
+    cache.close()
+
+
+def test_export_and_import(run: Run, directory: Path, tmp_path: Path) -> None:
+    """What is exported can be imported elsewhere; what has ended is left behind, and what is known is skipped."""
+    file = tmp_path / "answers.jsonl"
+    assert "2 answers" in run("export", str(file)).stderr
+    piped = run("export", "--tag", "feature=search", lang="zh")
+    assert (2, True) == (len(piped.stdout.splitlines()), "共 2 条回答" in piped.stderr)
+    assert 0 == run("purge", "--tenant", "acme", "--yes").exit_code
+
+    (row,) = rows(run("import", str(file), "-o", "json"))
+    assert {"kept": 1, "skipped": 1, "reasons": {"known": 1}} == row
+    assert {"new", "old", "hers"} == left(directory)
+    (row,) = rows(run("import", "-", "-o", "json", text=b"{}\n" + file.read_bytes()))
+    assert {"kept": 0, "skipped": 3, "reasons": {"schema": 1, "known": 2}} == row
+    assert "schema: 1" in run("import", "-", text=b"{}").stdout
+
+
+def test_import_makes_a_cache(run: Run, tmp_path: Path) -> None:
+    """Answers can be taken to a machine that has no cache yet."""
+    file = tmp_path / "answers.jsonl"
+    run("export", str(file))
+    other = str(tmp_path / "other")
+    done = CliRunner().invoke(app, ["cache", "import", str(file), "--path", other, "--tenant", "acme", "-o", "json"])
+
+    assert {"kept": 1, "skipped": 1, "reasons": {"tenant": 1}} == rows(done)[0]
+
+
+def test_files_that_cannot_be_used(run: Run, directory: Path, tmp_path: Path) -> None:
+    """A file that cannot be read or written is one line, and the cache itself is never written over."""
+    for arguments in (["import", str(tmp_path / "none")], ["export", str(tmp_path / "none" / "x")]):
+        done = run(*arguments)
+        assert (1, "") == (done.exit_code, done.stdout)
+        assert "cannot be used" in done.stderr
+
+    assert 3 == run("export", str(directory / "cache.db")).exit_code
+    assert 3 == len(left(directory))
+
+
+@pytest.mark.parametrize("name", ["stats", "ls", "inspect 12", "purge --all --yes", "export"])
+def test_no_cache(tmp_path: Path, name: str) -> None:
+    """Where there is no cache, that is said with how to begin one, and none is made."""
+    path = tmp_path / "cache"
+    done = CliRunner().invoke(app, ["--lang", "zh", "cache", *name.split(), "--path", str(path)])
+
+    assert (3, "", False) == (done.exit_code, done.stdout, path.exists())
+    assert "DEEPSEEK_SDK_CACHE=exact" in done.stderr
+
+
+def test_the_usual_directory(tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a path it is the directory where clients keep their answers."""
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_, **__: str(tmp_path / "user"))
+    (tmp_path / "user").mkdir()
+    directory.rename(tmp_path / "user" / "answers")
+
+    assert 3 == len(rows(CliRunner().invoke(app, ["cache", "ls", "-o", "json"])))
+
+
+def test_signed_records(tmp_path: Path) -> None:
+    """Signed records are read by who has the secret; others can list and remove them."""
+    cache = ExactCache(tmp_path / "cache", secret="密钥")
+    keep(cache, entry_of("one", created_ms=cache.now_ms()))
+    cache.close()
+    (tmp_path / "secret").write_text("密钥\n", encoding="utf-8")
+    path, secret = ["--path", str(tmp_path / "cache")], ["--secret-file", str(tmp_path / "secret")]
+
+    def run(*arguments: str) -> Result:
+        return CliRunner().invoke(app, ["--lang", "en", "cache", *arguments, *path])
+
+    assert "--secret-file" in run("inspect", key_of("one")).stderr
+    assert 0 == run("inspect", key_of("one"), *secret).exit_code
+    assert 0 == len(run("export").stdout.splitlines())
+    assert 1 == len(run("export", *secret).stdout.splitlines())
+    assert 1 == len(rows(run("ls", "-o", "json")))
+    assert 1 == rows(run("purge", "--all", "--yes", "-o", "json"))[0]["count"]
+
+
+@pytest.mark.slow
+def test_as_a_program(directory: Path) -> None:
+    """The program prints data alone on stdout, and leaves no file open."""
+    done = run_program("cache", "export", "--path", str(directory), PYTHONWARNINGS="error", LANG="zh_CN.UTF-8")
+
+    assert (0, 2) == (done.returncode, len(done.stdout.splitlines()))
+    assert "共 2 条回答\n" == done.stderr
