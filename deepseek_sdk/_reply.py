@@ -467,6 +467,10 @@ class Reply:
     async def _fail(self, error: Exception) -> None:
         """Close what failed and let the rescuers, innermost first, put another in its place."""
         self._failure = None
+        if self._is_abandoned:
+            # It was cut off here: that is no failure of the server, and nobody is left to be rescued.
+            self._end("abandoned", None)
+            return
         await self._close_source(is_done=self.progress.is_done)
         self.call.record.settle(self._attempt, self.progress, self.call.io.now(), error, self.call.body)
         for level, leg in enumerate(self._legs):

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from typing import TYPE_CHECKING
+
+from deepseek_sdk._processes import born, is_alive
 
 if TYPE_CHECKING:
     from deepseek_sdk.caching.disk import DiskTier
+    from deepseek_sdk.caching.lane import Lane
 
-__all__ = ["Claims"]
+__all__ = ["Claims", "new_owner"]
 
 _TAKE = (
     "INSERT INTO claim (key, owner, until_ms) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
@@ -15,12 +20,30 @@ _TAKE = (
 )
 _RENEW = "UPDATE claim SET until_ms = ? WHERE key = ? AND owner = ?"
 _RELEASE = "DELETE FROM claim WHERE key = ? AND owner = ?"
-_HOLDER = "SELECT 1 FROM claim WHERE key = ? AND until_ms > ?"
+_HOLDER = "SELECT owner FROM claim WHERE key = ? AND until_ms > ?"
+
+
+def new_owner() -> str:
+    """
+    Make a name to claim by, which tells others whether its process is still there.
+
+    Returns:
+        A name that is nobody else's.
+    """
+    pid = os.getpid()
+    return f"{pid}/{born(pid)}/{secrets.token_hex(8)}"
+
+
+def _has_died(owner: str) -> bool:
+    pid, _, rest = owner.partition("/")
+    birth = rest.partition("/")[0]
+    # What says nothing of its process is held for as long as it was claimed.
+    return bool(birth) and pid.isdecimal() and not is_alive(int(pid), birth, 0.0)
 
 
 class Claims:
     """
-    Claims with a lease: whoever is killed holds nothing for longer than he said.
+    Claims with a lease: whoever is killed holds nothing, and whoever hangs holds nothing for longer than he said.
 
     Args:
         tier: In whose database they stand.
@@ -46,7 +69,7 @@ class Claims:
             StoreError: The disk cannot be used.
         """
         values = (key, owner, _until(lease_s, now_ms), now_ms)
-        return self._tier.write(lambda lane: lane.insist(_TAKE, values).rowcount > 0)
+        return self._tier.write(lambda lane: _take(lane, values) or (_bury(lane, key, now_ms) and _take(lane, values)))
 
     def renew(self, key: str, owner: str, lease_s: float, now_ms: int) -> bool:
         """
@@ -97,7 +120,23 @@ class Claims:
         Raises:
             StoreError: The disk cannot be used.
         """
-        return self._tier.read(lambda lane: lane.execute(_HOLDER, (key, now_ms)).fetchone()) is not None
+        owner = self._tier.read(lambda lane: _owner(lane, key, now_ms))
+        return owner is not None and not _has_died(owner)
+
+
+def _take(lane: Lane, values: tuple[str, str, int, int]) -> bool:
+    return lane.insist(_TAKE, values).rowcount > 0
+
+
+def _bury(lane: Lane, key: str, now_ms: int) -> bool:
+    """Take from one who is dead what he holds."""
+    owner = _owner(lane, key, now_ms)
+    return owner is not None and _has_died(owner) and lane.insist(_RELEASE, (key, owner)).rowcount > 0
+
+
+def _owner(lane: Lane, key: str, now_ms: int) -> str | None:
+    row = lane.execute(_HOLDER, (key, now_ms)).fetchone()
+    return None if row is None else str(row[0])
 
 
 def _until(lease_s: float, now_ms: int) -> int:

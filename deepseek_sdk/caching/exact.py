@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import random
-import secrets
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk._process import PerProcess
 from deepseek_sdk.caching import exchange, explaining, operations
 from deepseek_sdk.caching.admission import Limits
-from deepseek_sdk.caching.claims import Claims
+from deepseek_sdk.caching.claims import Claims, new_owner
 from deepseek_sdk.caching.eviction import policy_of
 from deepseek_sdk.caching.expiry import Expiry
 from deepseek_sdk.caching.flight import Flights
@@ -100,7 +100,8 @@ class ExactCache:
         tenant_writes_per_minute: How many answers of one tenant are kept in a minute, or None: any number.
         canary_share: What share of the hits is compared with a new answer, in the background, from 0 to 1.
         pace: How fast a stream is given again, in characters per second; None: at once.
-        claim_s: For how long another process that asks the same is waited for, in seconds; None: not at all.
+        claim_s: For how long another process that asks the same is waited for, in seconds; None: not at all. One that
+            has died is not waited for.
         wall: Tells the time, in seconds since 1970.
         chance: Gives a number from 0 to 1, for the canaries.
 
@@ -160,11 +161,12 @@ class ExactCache:
         self._wall = wall
         self._claim_s = claim_s
         self._validators = Validators()
-        self._owner = secrets.token_hex(8)
+        self._owner = PerProcess(new_owner)
         self._quota = Quota(max_bytes=tenant_max_bytes, writes_per_minute=tenant_writes_per_minute)
-        policy = policy_of(eviction)
+        # A mistake is told now, and not when the first answer is kept.
+        policy_of(eviction)
         self.store = Store(
-            MemoryTier(memory_bytes, policy) if memory_bytes else None,
+            lambda: MemoryTier(memory_bytes, policy_of(eviction)) if memory_bytes else None,
             None if self.path is None else self._disk(self.path, max_bytes, eviction, key_filter=key_filter),
             secret=_secret(secret),
             count=self.tally.fail,
@@ -265,8 +267,8 @@ class ExactCache:
         disk, lease_s = self.store.disk, self._claim_s
         if disk is None or lease_s is None:
             return True
-        now_ms = self.now_ms()
-        return await disk.write(io, lambda tier: Claims(tier).take(question.key, self._owner, lease_s, now_ms), True)
+        now_ms, owner = self.now_ms(), self._owner.get()
+        return await disk.write(io, lambda tier: Claims(tier).take(question.key, owner, lease_s, now_ms), True)
 
     async def is_claimed(self, io: IO, question: Question) -> bool:
         """
@@ -292,7 +294,7 @@ class ExactCache:
             question: What was asked.
         """
         if self.store.disk is not None and self._claim_s is not None and question.may_wait:
-            self.store.disk.write_soon(lambda tier: Claims(tier).release(question.key, self._owner))
+            self.store.disk.write_soon(lambda tier: Claims(tier).release(question.key, self._owner.get()))
 
     def stats(self) -> CacheStats:
         """Tell what the cache has done in this process, and what it holds; this reads the disk."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, TypeVar
 
 from deepseek_sdk.caching.failure import StoreError
@@ -23,8 +24,10 @@ T = TypeVar("T")
 
 _log = logging.getLogger("deepseek_sdk")
 
-# How long a call waits for the disk before it goes on without; what was to be written is written all the same.
+# How long a call waits for the disk, while that does nothing for anyone, before it goes on without; what was to be
+# written is written all the same. And how often it waits so long at most.
 _READ_S, _WRITE_S = 1.0, 2.0
+_PATIENCE = 10
 # After a failure the disk is left alone for so long: one that is full may have room again, a file may be mended.
 _REST_S = 30.0
 # Somebody else writes just now, or this process was forked from one that did: neither says anything of the disk.
@@ -58,6 +61,7 @@ class GuardedDisk:
         self._said: set[str] = set()
         self._rests_until = 0.0
         self._resting = ""
+        self._was_slow = False
         self._begin()
         self.tier = make(self._flush_soon)
 
@@ -114,6 +118,7 @@ class GuardedDisk:
         self._is_open = False
 
     def _begin(self) -> None:
+        self._finished: Counter[Worker] = Counter()
         self._reader, self._writer = Worker("deepseek-sdk-cache-read"), Worker("deepseek-sdk-cache-write")
         self._is_open = False
 
@@ -121,19 +126,40 @@ class GuardedDisk:
         if self._is_resting():
             return default
         future = self._submit(worker, work, default)
-        try:
-            return default if future is None else await io.wait(future, limit_s)
-        except TimeoutError:
-            self._note("slow", f"it took longer than {limit_s:g} s")
+        if future is None:
             return default
+        for _ in range(_PATIENCE):
+            finished = self._finished[worker]
+            try:
+                return await io.wait(future, limit_s)
+            except TimeoutError:
+                # Many wait, and the line moves: to ask a model would take longer.
+                if self._finished[worker] == finished:
+                    break
+        self._note_slow(limit_s)
+        return default
+
+    def _note_slow(self, limit_s: float) -> None:
+        """Say so, unless it is the first time and the files are being opened, which may take that long."""
+        is_opening, self._was_slow = not (self._is_open or self._was_slow), True
+        if is_opening:
+            self._count("slow")
+        else:
+            self._note("slow", f"it took longer than {limit_s:g} s")
 
     def _submit(self, worker: Worker, work: Callable[[DiskTier], T], default: T) -> Future[T] | None:
         try:
-            return worker.submit(self._guarded, work, default)
+            return worker.submit(self._counted, worker, work, default)
         except RuntimeError as error:
             # It is closed at this moment, or the system has no thread to give.
             self._note("unexpected", str(error))
             return None
+
+    def _counted(self, worker: Worker, work: Callable[[DiskTier], T], default: T) -> T:
+        try:
+            return self._guarded(work, default)
+        finally:
+            self._finished[worker] += 1
 
     def _guarded(self, work: Callable[[DiskTier], T], default: T) -> T:
         try:

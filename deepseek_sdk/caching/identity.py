@@ -65,7 +65,7 @@ class Tenants:
         return self._of_target(call)
 
     def _of_target(self, call: Call) -> str:
-        target = call.targets[0] if call.targets else call.upstream
+        target: Any = call.targets[0] if call.targets else call.upstream
         account = getattr(target, "account", None)
         if account is not None and account.credential.startswith("function:"):
             return f"function:{self._named(getattr(target.client, '_api_key_provider', None))}"
@@ -91,8 +91,9 @@ def _credentials(call: Call) -> dict[str, str]:
 
 def _of_request(call: Call, name: str) -> Mapping[str, Any]:
     """Find the headers, or the query, of a request, those that its client has by default among them."""
-    for target in call.targets:
-        options: Any = getattr(target, "options", None)
+    targets: tuple[Any, ...] = call.targets
+    for target in targets:
+        options = getattr(target, "options", None)
         if options is not None:
             given = getattr(options, name)
             defaults = getattr(target.client, _DEFAULTS[name], None) or {}

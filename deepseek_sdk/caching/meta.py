@@ -14,7 +14,7 @@ __all__ = ["COLUMNS", "Meta", "Row", "Totals"]
 
 # Beside its bytes and what is known of it, an entry takes this much of the database: its key, five times over, the
 # rows around it, and the room that is left in pages.
-_OVERHEAD_BYTES = 700
+_OVERHEAD_BYTES = 1300
 
 COLUMNS = "key, size, asked, model, tenant, tags, created_ms, expires_ms, hits"
 

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import openai
 
+from deepseek_sdk._process import PerProcess
 from deepseek_sdk._wire import stub_request
 from deepseek_sdk.errors import ConfigurationError, InvalidRequestError, classify
 
@@ -40,7 +41,8 @@ class NegativeCache:
             raise ConfigurationError(message)
         self._ttl_s = ttl_s
         self._limit = limit
-        self._lock = threading.Lock()
+        # One for each process: a fork may copy it while it is held.
+        self._locks = PerProcess(threading.Lock)
         self._known: OrderedDict[str, tuple[float, BaseException]] = OrderedDict()
 
     def __len__(self) -> int:
@@ -61,7 +63,7 @@ class NegativeCache:
         if not _is_deterministic(error):
             return False
         kept = copied(error)
-        with self._lock:
+        with self._locks.get():
             self._known.pop(key, None)
             self._known[key] = (now_s + self._ttl_s, kept)
             while len(self._known) > self._limit:
@@ -79,7 +81,7 @@ class NegativeCache:
         Returns:
             A new copy of the refusal, or None.
         """
-        with self._lock:
+        with self._locks.get():
             until, error = self._known.get(key, (0.0, None))
             if error is not None and now_s >= until:
                 del self._known[key]
@@ -88,7 +90,7 @@ class NegativeCache:
 
     def clear(self) -> None:
         """Forget all."""
-        with self._lock:
+        with self._locks.get():
             self._known.clear()
 
 

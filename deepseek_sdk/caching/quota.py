@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from deepseek_sdk._process import PerProcess
 from deepseek_sdk.resilience.checks import check_count
 from deepseek_sdk.resilience.limiting.gcra import Gcra
 
@@ -34,7 +35,8 @@ class Quota:
         self.max_bytes = max_bytes
         self._writes = writes_per_minute
         self._rates: dict[str, Gcra] = {}
-        self._lock = threading.Lock()
+        # One for each process: a fork may copy it while it is held.
+        self._locks = PerProcess(threading.Lock)
 
     def refusal(self, entry: Entry, held: int | None, now_ns: int) -> str | None:
         """
@@ -52,7 +54,7 @@ class Quota:
             return "quota"
         if self._writes is None:
             return None
-        with self._lock:
+        with self._locks.get():
             rate = self._rates.pop(entry.tenant, None) or Gcra(self._writes)
             self._rates[entry.tenant] = rate
             if len(self._rates) > _MOST_TENANTS:

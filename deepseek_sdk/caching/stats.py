@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk._process import PerProcess
 from deepseek_sdk._usage import Usage
 
 if TYPE_CHECKING:
@@ -85,7 +86,7 @@ class Tally:
 
     def __init__(self) -> None:
         # How a forgotten stream ended is counted inside the garbage collector, maybe in a thread that counts just now.
-        self._lock = threading.RLock()
+        self._locks = PerProcess(threading.RLock)
         self._counts: Counter[str] = Counter()
         self._refused: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
@@ -100,7 +101,7 @@ class Tally:
         Args:
             name: A field of `CacheStats`.
         """
-        with self._lock:
+        with self._locks.get():
             self._counts[name] += 1
 
     def refuse(self, reason: str) -> None:
@@ -110,7 +111,7 @@ class Tally:
         Args:
             reason: Why, in one word.
         """
-        with self._lock:
+        with self._locks.get():
             self._refused[reason] += 1
 
     def fail(self, reason: str) -> None:
@@ -120,7 +121,7 @@ class Tally:
         Args:
             reason: What, in one word.
         """
-        with self._lock:
+        with self._locks.get():
             self._errors[reason] += 1
 
     def note(self, outcome: CacheOutcome) -> None:
@@ -131,7 +132,7 @@ class Tally:
             outcome: That.
         """
         saved = outcome.saved
-        with self._lock:
+        with self._locks.get():
             self._counts.update(_COUNTED[outcome.status])
             if outcome.hit and outcome.level is not None:
                 self._levels[outcome.level] += 1
@@ -151,7 +152,7 @@ class Tally:
         Returns:
             The counts.
         """
-        with self._lock:
+        with self._locks.get():
             return CacheStats(
                 **self._counts,
                 by_level=dict(self._levels),

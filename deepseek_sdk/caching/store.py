@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
+from deepseek_sdk._process import PerProcess
 from deepseek_sdk.caching.entry import BadRecordError, Entry, decode, encode
 from deepseek_sdk.caching.flushing import flushed_ms
 from deepseek_sdk.caching.meta import Meta
@@ -17,6 +19,10 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.memory import MemoryTier
 
 __all__ = ["Found", "Store", "meta_of"]
+
+# A look at a file lets go of the interpreter, and an event loop may wait milliseconds until it has it back. Of lookups
+# at the same moment, one looks.
+_AGAIN_S = 0.001
 
 Level = Literal["memory", "disk"]
 
@@ -33,7 +39,7 @@ class Store:
     The tiers of a cache.
 
     Args:
-        memory: The first, or None.
+        memory: Makes the first, or gives None: there is none.
         disk: The second, or None.
         secret: What records are signed with, or None.
         count: Called with the reason of each failure.
@@ -41,17 +47,19 @@ class Store:
 
     def __init__(
         self,
-        memory: MemoryTier | None,
+        memory: Callable[[], MemoryTier | None],
         disk: GuardedDisk | None,
         *,
         secret: bytes | None,
         count: Callable[[str], object],
     ) -> None:
-        self.memory = memory
+        # A child does not take it over: another thread may have been in the middle of changing it when it was made.
+        self._memories = PerProcess(memory)
         self.disk = disk
         self.secret = secret
         self._count = count
         self._generation = -1
+        self._followed = -inf
         self._flushed_ms = 0
 
     async def find(self, io: IO, key: str, now_ms: int) -> Found | None:
@@ -94,6 +102,11 @@ class Store:
             self.memory.put(entry, keep_ms=keep_ms, now_ms=now_ms)
         if self.disk is not None:
             await self.disk.write(io, lambda tier: self._write(tier, entry, keep_ms, now_ms), 0)
+
+    @property
+    def memory(self) -> MemoryTier | None:
+        """The first tier, or None."""
+        return self._memories.get()
 
     @property
     def flushed_ms(self) -> int:
@@ -144,8 +157,9 @@ class Store:
 
     async def _follow(self, io: IO) -> None:
         """Drop what is in memory where any process has invalidated something since."""
-        if self.disk is None:
+        if self.disk is None or 0 <= io.now() - self._followed < _AGAIN_S:
             return
+        self._followed = io.now()
         generation = self.disk.tier.generation()
         if generation != self._generation:
             self._generation = generation

@@ -87,7 +87,7 @@ NOT_YET = pytest.mark.xfail(strict=True, reason="`lock.db` and `flushes` are put
 def test_a_directory_that_is_not_ours(
     driver: Driver, emulator: StartEmulator, tmp_path: Path, caches: Any, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:
-    """What is somebody else's stays as it is: calls go on with memory alone, one warning says so, the rest is counted."""
+    """What is somebody else's stays as it is: calls go on with memory alone; that is said once, and counted."""
     path = tmp_path / "parent" / "answers"
     path.parent.mkdir()
     WRONG[name](path)

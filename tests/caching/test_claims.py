@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from deepseek_sdk.caching.claims import Claims
+from deepseek_sdk.caching.claims import Claims, new_owner
 from deepseek_sdk.caching.disk import DiskTier
 from tests.caching.disks import LARGE, NOW_MS, key_of, run_child
 
@@ -61,7 +61,7 @@ def test_old_claims_are_removed(tier: DiskTier, claims: Claims) -> None:
 
 RACE = """
 import os, sys
-from deepseek_sdk.caching.claims import Claims
+from deepseek_sdk.caching.claims import Claims, new_owner
 from deepseek_sdk.caching.disk import DiskTier
 from tests.caching.disks import *
 children = []
@@ -85,3 +85,14 @@ print(sorted(won) == list(range(100)))
 def test_of_several_processes_one_wins(tmp_path: Path) -> None:
     """Of processes that take the same keys at once, one gets each."""
     assert "True\n" == run_child(RACE, tmp_path / "cache")
+
+
+def test_the_dead_hold_nothing(tier: DiskTier, claims: Claims) -> None:
+    """What a process held that has ended is anybody's; what one holds that lives, or says nothing of itself, is its."""
+    dead = run_child("print(__import__('deepseek_sdk.caching.claims', fromlist=['new_owner']).new_owner())").strip()
+    for number, owner in enumerate((dead, new_owner(), "somebody")):
+        claims.take(key_of(number), owner, 10, NOW_MS)
+    held = [claims.holder(key_of(number), NOW_MS) for number in range(3)]
+    took = [claims.take(key_of(number), "another", 10, NOW_MS) for number in range(3)]
+
+    assert ([False, True, True], [True, False, False]) == (held, took)

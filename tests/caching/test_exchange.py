@@ -204,6 +204,15 @@ def test_export_tells_of_records_that_cannot_be_read(
     other.close()
 
 
+def test_an_answer_that_is_no_json_is_left_out(made: MakeCache, caplog: pytest.LogCaptureFixture) -> None:
+    """An answer with a number that JSON does not have is left out, and that is said."""
+    cache = made(max_bytes=0)
+    keep(cache, entry_of("one"), entry_of("strange", answer=b'{"choices": [NaN]}'))
+
+    assert [key_of("one")] == [told["key"] for told in lines(cache)]
+    assert f"the answer {key_of('strange')[:16]} is no JSON" in caplog.text
+
+
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
@@ -247,6 +256,7 @@ def test_export_tells_of_records_that_cannot_be_read(
             ),
             "answer",
         ),
+        (line(answer=answer_of(object="text_completion", choices=[{"finish_reason": "stop", "text": 1}])), "answer"),
         (line(answer=answer_of(""), pieces=None), "empty"),
         (
             line(answer=answer_of(choices=[{"index": 0, "finish_reason": "length", "message": {"content": "x"}}])),
@@ -274,7 +284,8 @@ def test_lines_that_are_skipped(made: MakeCache, bad: Any, reason: str, caplog: 
 def test_a_tool_call_is_taken_in(made: MakeCache, kind: dict[str, Any]) -> None:
     """Answers that call tools, and completions of texts, are answers, too."""
     call = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "杭州"}'}}
-    message = {"role": "assistant", "content": "", "tool_calls": [call]}
+    other = {"id": "call_2", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+    message = {"role": "assistant", "content": "", "tool_calls": [call, other]}
     calling = answer_of(choices=[{"index": 0, "finish_reason": "tool_calls", "message": message}])
     text = answer_of(object="text_completion", choices=[{"index": 0, "finish_reason": "stop", "text": "x"}])
     cache = made(**kind)

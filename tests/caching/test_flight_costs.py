@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from deepseek_sdk import Budgets, Deadlines, Ledger, SpendBudget, report
-from tests.caching.cached_calls import in_memory, outcome, status
-from tests.caching.test_flight import BODY, Gate, gate, options_for, seats, until  # noqa: F401  a fixture among them
+from tests.caching.cached_calls import in_memory, outcome, status, until
+from tests.caching.test_flight import BODY, Gate, gate, options_for  # noqa: F401  a fixture among them
 from tests.raw_server import (
     DONE,
     FINISH,
@@ -169,7 +169,7 @@ def test_budgets(driver: Driver, gate: Gate) -> None:  # noqa: F811  the fixture
         (state,) = budgets.state()
     budgets.close()
 
-    assert (5, 0) == (state.spent, state.reserved)
+    assert [5, 0] == [state.spent, state.reserved]
 
 
 def test_the_ledger(driver: Driver, emulator: StartEmulator, tmp_path: Path) -> None:

@@ -56,7 +56,8 @@ cache.close()
 def start(program: str, *arguments: object) -> subprocess.Popen[str]:
     """Run a program in a process of its own."""
     command = [sys.executable, "-c", PROGRAM + textwrap.dedent(program), *map(str, arguments)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
 def ended(process: subprocess.Popen[str]) -> str:
@@ -136,6 +137,7 @@ def test_fork_with_a_flight_under_way(where: str, gate: Gate, tmp_path: Path) ->
         thread.start()
     while sum(len(flight._seats) for flight in list(cache.flights._under_way.get().values())) < 3:
         pass
+    sys.stdin.readline()
     pid = os.fork()
     if pid == 0:
         mine = ask(client)
@@ -157,7 +159,10 @@ def test_fork_with_a_flight_under_way(where: str, gate: Gate, tmp_path: Path) ->
     """
     with RawServer(gate.then(HI), HI) as server:
         process = start(program, server.url, tmp_path / "answers", where)
+        assert process.stdin is not None
         assert process.stdout is not None
+        assert until(lambda: len(server.requests) == 1, 30)
+        print("asked", file=process.stdin, flush=True)
         assert "child done\n" == process.stdout.readline()
         gate.is_open.set()
 

@@ -12,6 +12,7 @@ from pydantic import BaseModel
 from deepseek_sdk import options, report
 from deepseek_sdk.caching import ExactCache
 from deepseek_sdk.caching.handle import AsyncCache, Cache
+from deepseek_sdk.caching.rehearsal import unsent
 from deepseek_sdk.errors import CacheMissError, ConfigurationError, InvalidRequestError
 from deepseek_sdk.testing import Reply
 from tests.caching.cached_calls import TOOLS, Wall, in_memory
@@ -252,6 +253,12 @@ def test_explains_a_disk_that_cannot_be_used(driver: Driver, tmp_path: Path) -> 
     found = explain(driver, client)
 
     assert ("miss", "unusable", True) == (found.status, found.reason, found.is_asked)
+
+
+def test_what_is_explained_cannot_be_sent() -> None:
+    """Should a stage ever try to send a call that is only looked at, it fails."""
+    with pytest.raises(AssertionError, match="not to be sent"):
+        unsent()
 
 
 @pytest.mark.parametrize(

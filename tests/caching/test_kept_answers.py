@@ -175,7 +175,7 @@ def test_a_stream_that_nobody_judged(driver: Driver) -> None:
     wrong = stream(ROLE, delta(content="no JSON"), event(chunk("stop")), DONE)
     with RawServer(wrong, whole(completion('{"a": 1}'))) as server:
         client = driver.client(base_url=server.url, cache=in_memory(), plain="direct")
-        body = {"response_format": {"type": "json_object"}, "prompt": "JSON?"}
+        body: dict[str, Any] = {"response_format": {"type": "json_object"}, "prompt": "JSON?"}
         told = [ask(driver, client, way, **body) for way in ("streamed", "streamed", "plain", "plain", "streamed")]
 
         assert ["miss", "hit", "miss", "hit", "hit"] == told

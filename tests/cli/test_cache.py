@@ -12,6 +12,8 @@ from click.testing import CliRunner, Result
 
 from deepseek_sdk.caching import ExactCache
 from deepseek_sdk.cli._app import app
+from deepseek_sdk.cli._language import Say
+from deepseek_sdk.cli.commands.cache import files_named
 from tests.caching.kept_answers import answer_of, entry_of, found, keep, key_of
 from tests.cli.conftest import run_program
 
@@ -272,6 +274,21 @@ def test_signed_records(tmp_path: Path) -> None:
     assert 1 == len(run("export", *secret).stdout.splitlines())
     assert 1 == len(rows(run("ls", "-o", "json")))
     assert 1 == rows(run("purge", "--all", "--yes", "-o", "json"))[0]["count"]
+
+
+def test_a_pipe_that_breaks() -> None:
+    """What is wrong with stdout is for the program to tell, as for every command."""
+    with pytest.raises(BrokenPipeError), files_named("-", Say("en")):
+        raise BrokenPipeError
+
+
+def test_an_answer_without_an_end_in_sight(run: Run, directory: Path) -> None:
+    """An instant that no calendar has is shown as a number."""
+    cache = ExactCache(directory)
+    keep(cache, entry_of("far", created_ms=cache.now_ms(), expires_ms=2**52))
+    cache.close()
+
+    assert str(2**52) == rows(run("ls", "-o", "json"))[0]["expires"]
 
 
 @pytest.mark.slow

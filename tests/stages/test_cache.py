@@ -76,7 +76,7 @@ def test_a_completion_as_a_stream(driver: Driver, emulator: StartEmulator) -> No
     )
 
 
-WITH_USAGE = {"stream_options": {"include_usage": True}}
+WITH_USAGE: dict[str, Any] = {"stream_options": {"include_usage": True}}
 
 
 def seen(found: list[dict[str, Any]]) -> list[tuple[bool, bool]]:
@@ -118,7 +118,7 @@ def test_a_stream_that_told_no_usage(driver: Driver, emulator: StartEmulator) ->
 
 @pytest.mark.parametrize("given", ["plain", "streamed"])
 def test_helpers(driver: Driver, emulator: StartEmulator, given: str) -> None:
-    """openai's helpers, `parse()` and `stream()`, read a kept answer as they read any."""
+    """Helpers of openai, `parse()` and `stream()`, read a kept answer as they read any."""
     from pydantic import BaseModel  # noqa: PLC0415  as a caller has it
 
     class City(BaseModel):
@@ -188,9 +188,10 @@ def test_copies(driver: Driver, emulator: StartEmulator, way: str) -> None:
     found = ask(driver, client, way)[0]
     if way == "streamed":
         found = next(iter(driver.iterate(driver.create(client, stream=True))))
-        assert found == pickle.loads(pickle.dumps(found))
+        assert found == pickle.loads(pickle.dumps(found))  # noqa: S301  our own
         return
-    twins = [copy.copy(found), copy.deepcopy(found), pickle.loads(pickle.dumps(found)), found.model_copy(deep=True)]
+    twins = [copy.copy(found), copy.deepcopy(found), pickle.loads(pickle.dumps(found))]  # noqa: S301  our own
+    twins.append(found.model_copy(deep=True))
 
     assert [found] * 4 == twins
     assert ["hit"] * 3 == [status(twin) for twin in twins[:3]]
@@ -217,9 +218,14 @@ def test_what_a_caller_does_to_an_answer(driver: Driver, emulator: StartEmulator
         stream = driver.create(client, stream=True, **body)
         for chunk in driver.iterate(stream):
             chunk.choices.clear()
-    driver.call(client.chat.completions.with_raw_response.create, **{
-        "model": "deepseek-flash", "messages": [{"role": "user", "content": "Hello"}], **body,
-    }).headers.clear()
+    driver.call(
+        client.chat.completions.with_raw_response.create,
+        **{
+            "model": "deepseek-flash",
+            "messages": [{"role": "user", "content": "Hello"}],
+            **body,
+        },
+    ).headers.clear()
 
     assert expected == said(driver.create(client, **body))
     assert expected == streamed(driver.iterate(driver.create(client, stream=True, **body)))
@@ -359,7 +365,9 @@ def test_nested(driver: Driver, emulator: StartEmulator, name: str) -> None:
     assert "kept" == driver.create(client).choices[0].message.content
 
 
-@pytest.mark.parametrize("word", ["always", "bypas", "max-age", "ttl=-1", "ttl=1e3", "refresh only", "", 5, True, ["only"]])
+@pytest.mark.parametrize(
+    "word", ["always", "bypas", "max-age", "ttl=-1", "ttl=1e3", "refresh only", "", 5, True, ["only"]]
+)
 def test_words_that_mean_nothing(driver: Driver, emulator: StartEmulator, word: Any) -> None:
     """What cannot be read is an error where it is said, and lists what can be said."""
     server = emulator()
@@ -386,5 +394,3 @@ def test_a_control_of_ones_own(driver: Driver, emulator: StartEmulator) -> None:
     driver.create(client)
 
     assert "refresh" == status(driver.create(client.with_options(cache=CacheControl(reads=False))))
-
-
