@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal, Self
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CacheControl", "CacheOutcome", "CacheStatus"]
 
-CacheStatus = Literal["hit", "stale", "coalesced", "miss", "refresh", "bypass", "negative", "error"]
+CacheStatus = Literal["hit", "stale", "coalesced", "miss", "refresh", "bypass", "negative"]
 
 _WORDS: dict[str, dict[str, bool]] = {
     "bypass": {"reads": False, "writes": False},
@@ -27,7 +27,10 @@ _WORDS: dict[str, dict[str, bool]] = {
 }
 _SECONDS = {"max-age": "max_age_s", "ttl": "ttl_s"}
 _DIRECTIVE = re.compile(r"([a-z-]+)(?:=(\d{1,12}(?:\.\d{1,9})?))?")
-_CHOICES = "'bypass', 'refresh', 'only', 'no-store', 'max-age=SECONDS', 'ttl=SECONDS', several with commas between"
+_CHOICES = (
+    "'bypass', 'refresh', 'only', 'no-store', 'max-age=SECONDS', 'ttl=SECONDS', several with commas between, or a "
+    "CacheControl (a cache itself is given to Client(cache=...))"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,6 +81,8 @@ class CacheControl:
         given: dict[str, Any] = {}
         for part in said.lower().split(","):
             given |= _directive(part.strip(), text)
+        if given.get("reads") is False and given.get("asks") is False:
+            raise ConfigurationError(f"cache={text!r} leaves nothing: no kept answer may be used, and nobody asked")
         return cls(**given)
 
     def tightened(self, other: CacheControl) -> CacheControl:
@@ -110,7 +115,7 @@ def _directive(part: str, said: object) -> dict[str, Any]:
 
 
 def _unknown(said: object) -> ConfigurationError:
-    return ConfigurationError(f"cache must be {_CHOICES}, or a CacheControl, not {said!r}")
+    return ConfigurationError(f"cache must be {_CHOICES}, not {said!r}")
 
 
 def _least(one: float | None, other: float | None) -> float | None:
@@ -124,7 +129,7 @@ class CacheOutcome:
 
     Attributes:
         status: "hit"; "stale": a hit past its time; "coalesced": the answer of an equal call that was under way;
-            "miss"; "refresh", "bypass": it was not looked up; "negative": a refusal of a moment ago; "error": no cache.
+            "miss"; "refresh", "bypass": it was not looked up; "negative": a refusal of a moment ago.
         tier: How it was found: "exact", "semantic", or None: it was not.
         level: Where: "memory", "disk", "flight", or None.
         similarity: How alike the two requests are, from 0 to 1: 1.0 for an exact hit; None where none was found.
@@ -147,7 +152,7 @@ class CacheOutcome:
     refused: str | None = None
     usage: Usage | None = None
     model: str | None = None
-    price: Callable[[Usage, str], Cost | None] | None = None
+    price: Callable[[Usage, str], Cost | None] | None = field(default=None, repr=False)
 
     @property
     def hit(self) -> bool:

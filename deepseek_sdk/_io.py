@@ -33,6 +33,10 @@ T_co = TypeVar("T_co", covariant=True)
 _log = logging.getLogger("deepseek_sdk")
 
 
+def _nothing() -> None:
+    pass
+
+
 class Branch(Protocol[T_co]):
     """One of several things to do at once; it must use the `io` it is given."""
 
@@ -100,9 +104,13 @@ class IO(Protocol):
         """
         ...
 
-    def start(self, branch: Branch[None]) -> Work | None:
+    def start(self, branch: Branch[None], lost: Callable[[], object] = ...) -> Work | None:
         """
         Do something on behalf of callers who wait for what comes of it, and may leave while it goes on.
+
+        Args:
+            branch: What to do.
+            lost: Called where the event loop ends before that has ended, or even begun.
 
         Returns:
             What cancels it, or None: the client is closed, or the system has no thread to give.
@@ -166,7 +174,7 @@ class SyncIO:
     def spawn(self, branch: Branch[None]) -> bool:
         return self._begin(branch, self._background.admit()) is not None
 
-    def start(self, branch: Branch[None]) -> Work | None:
+    def start(self, branch: Branch[None], lost: Callable[[], object] = _nothing) -> Work | None:  # noqa: ARG002
         return self._begin(branch, self._background.admit(is_awaited=True))
 
     def _begin(self, branch: Branch[None], ticket: Ticket | None) -> Work | None:
@@ -303,9 +311,10 @@ class AsyncIO:
 
     is_async = True
 
-    def __init__(self, background: Background) -> None:
+    def __init__(self, background: Background, limiter: anyio.CapacityLimiter | None = None) -> None:
         self.answers = Answers()
         self._background = background
+        self._limiter = limiter
 
     now = staticmethod(time.monotonic)
 
@@ -313,7 +322,7 @@ class AsyncIO:
         await anyio.sleep(seconds)
 
     async def offload(self, work: Callable[..., T], *args: Any) -> T:
-        return await anyio.to_thread.run_sync(work, *args, abandon_on_cancel=True)
+        return await anyio.to_thread.run_sync(work, *args, abandon_on_cancel=True, limiter=self._limiter)
 
     async def wait(self, future: Future[T], timeout: float | None = None) -> T:
         if not future.done():
@@ -338,16 +347,21 @@ class AsyncIO:
     def spawn(self, branch: Branch[None]) -> bool:
         return self._begin(branch, self._background.admit()) is not None
 
-    def start(self, branch: Branch[None]) -> Work | None:
-        return self._begin(branch, self._background.admit(is_awaited=True))
+    def start(self, branch: Branch[None], lost: Callable[[], object] = _nothing) -> Work | None:
+        return self._begin(branch, self._background.admit(is_awaited=True), lost)
 
-    def _begin(self, branch: Branch[None], ticket: Ticket | None) -> Work | None:
+    def _begin(self, branch: Branch[None], ticket: Ticket | None, lost: Callable[[], object] = _nothing) -> Work | None:
         if ticket is None:
             return None
-        io = AsyncIO(self._background)
-        work = _Detached(partial(_settled, self._background, ticket, branch, io))
+        # Threads of its own: all that the loop has may be waiting for this very work, in functions of its callers.
+        io = AsyncIO(self._background, anyio.CapacityLimiter(1))
+        work = _Detached(partial(_settled, self._background, ticket, branch, io), partial(self._lost, ticket, lost))
         self._background.hold(ticket, work)
         return work
+
+    def _lost(self, ticket: Ticket, lost: Callable[[], object]) -> None:
+        self._background.leave(ticket)
+        lost()
 
     async def send(self, call_upstream: Any, options: Any, until: float) -> Upstream:
         return await AsyncUpstream.open(call_upstream.send, options, until)
@@ -390,11 +404,11 @@ class _TaskRace(Generic[T]):
 class _Detached:
     """Work on the event loop that runs, which any thread may cancel."""
 
-    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    def __init__(self, work: Callable[[], Coroutine[Any, Any, None]], lost: Callable[[], object]) -> None:
         self._loop = current_loop()
         self._scope = anyio.CancelScope()
         self._work = work
-        self._loop.start_here(self._run)
+        self._loop.start_here(self._run, lost)
 
     def cancel(self) -> None:
         self._loop.call_soon(self._scope.cancel)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Work: TypeAlias = Callable[[], Coroutine[Any, Any, None]]
 
-__all__ = ["EventLoop", "current_loop", "uninterrupted"]
+__all__ = ["EventLoop", "current_loop", "running_loop", "uninterrupted"]
 
 _log = logging.getLogger("deepseek_sdk")
 
@@ -52,12 +52,13 @@ class EventLoop(Protocol):
         """
         ...
 
-    def start_here(self, work: Work) -> None:
+    def start_here(self, work: Work, lost: Callable[[], object] | None = None) -> None:
         """
         Let it run something, at once; for a task of this loop.
 
         Args:
             work: What to run, in the caller's context; what it raises is logged.
+            lost: Called where the loop ends before that has ended, or even begun; None: nobody has to know.
         """
         ...
 
@@ -70,6 +71,21 @@ def current_loop() -> EventLoop:
         It.
     """
     return _AsyncioLoop() if sniffio.current_async_library() == "asyncio" else _TrioLoop()
+
+
+def running_loop() -> object | None:
+    """
+    Tell which event loop this thread is running.
+
+    Returns:
+        What stands for it, as `EventLoop.token`, or None: it runs none.
+    """
+    try:
+        sniffio.current_async_library()
+    except sniffio.AsyncLibraryNotFoundError:
+        return None
+    token: object = current_loop().token
+    return token
 
 
 async def uninterrupted(work: Work) -> None:
@@ -123,10 +139,13 @@ class _AsyncioLoop:
     def start(self, work: Work) -> None:
         self.call_soon(partial(self.start_here, work))
 
-    def start_here(self, work: Work) -> None:
+    def start_here(self, work: Work, lost: Callable[[], object] | None = None) -> None:
         task = self.token.create_task(_logged(work))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        if lost is not None:
+            # A task that is cancelled before its first step does nothing at all, not even what stands in a `finally`.
+            task.add_done_callback(lambda task: lost() if task.cancelled() else None)
 
 
 class _TrioLoop:
@@ -152,10 +171,13 @@ class _TrioLoop:
     def start(self, work: Work) -> None:
         self.call_soon(partial(self.start_here, work))
 
-    def start_here(self, work: Work) -> None:
-        # While trio ends it takes nothing new.
-        with contextlib.suppress(RuntimeError):
+    def start_here(self, work: Work, lost: Callable[[], object] | None = None) -> None:
+        try:
             self._trio.lowlevel.spawn_system_task(_logged, work, context=contextvars.copy_context())
+        except RuntimeError:
+            # While trio ends it takes nothing new. What it has taken it begins.
+            if lost is not None:
+                lost()
 
 
 def _nothing() -> None:

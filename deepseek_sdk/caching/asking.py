@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import CancelledError
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -64,19 +65,27 @@ class Asking:
             flight.fail(error)
             raise
 
+    def lost(self) -> None:
+        """Note that the event loop has ended, maybe before this could begin."""
+        if not self._flight.ended.done():
+            self._end()
+            self._flight.fail(CancelledError())
+
     def _end(self) -> None:
         """Let nobody join any more: whoever comes now finds the kept answer, or asks himself."""
         self._cache.flights.remove(self._place, self._flight)
         self._cache.release(self._question)
 
     async def _fly(self, io: IO) -> None:
-        found = await self._answered(io) or await self._answered_elsewhere(io)
+        found = await self._answered_elsewhere(io)
         if found is not None:
             self._end()
             self._flight.find(found)
             return
         call = self._flight.call.replace(io=io, record=self._flight.record)
         reply = await self._proceed(call)
+        if self._cache.negative is not None:
+            self._cache.negative.forget(self._place)
         self._flight.open(reply)
         await (self._stream(call, reply) if call.is_stream else self._whole(call, reply))
 
@@ -91,8 +100,11 @@ class Asking:
     async def _answered_elsewhere(self, io: IO) -> Found | None:
         """Wait while another process asks the same; once, so that what nobody may keep is not waited for in turn."""
         question, cache = self._question, self._cache
-        if not question.may_wait or await cache.claim(io, question):
-            return None
+        if not (question.may_wait and cache.has_claims):
+            return await self._answered(io)
+        if await cache.claim(io, question):
+            # Whoever had it before may have answered since the first look.
+            return await self._answered(io)
         pause = _POLL_S
         while await cache.is_claimed(io, question):
             await io.sleep(pause)

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 __all__ = [
+    "APPLICATION_ID",
     "DATABASE",
     "FLUSHES",
     "LOCK",
@@ -29,6 +30,10 @@ __all__ = [
 ]
 
 DATABASE, FLUSHES, LOCK = "cache.db", "flushes", "lock.db"
+# Says that a database is one of ours: "dskc".
+APPLICATION_ID = 0x64736B63
+_HEADER = b"SQLite format 3\0"
+_PLACE = 68
 
 _OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 _SUFFIXES = ("", "-wal", "-shm")
@@ -152,9 +157,20 @@ def _kind(path: PurePath) -> str | None:
 def _refuse_foreign(path: Path) -> None:
     names = {entry.name for entry in os.scandir(path)}
     if DATABASE in names:
-        return  # who reads it tells whose it is
+        if FLUSHES not in names:
+            _refuse_stranger(path / DATABASE)
+        return
     if others := sorted(name for name in names if not _is_ours(name)):
         raise StoreError("foreign", f"{path} holds other files ({_some(others)}); name an empty or a new directory")
+
+
+def _refuse_stranger(path: Path) -> None:
+    """Look whose database it is before anything is put beside it: one of ours says so from its first page on."""
+    with path.open("rb") as file:
+        begin = file.read(_PLACE + 4)
+    # https://www.sqlite.org/fileformat.html: the application id is at offset 68 of the header.
+    if begin and not (begin.startswith(_HEADER) and begin[_PLACE:] == APPLICATION_ID.to_bytes(4, "big")):
+        raise StoreError("foreign", f"{path} is a file of another program; name another directory")
 
 
 def _is_ours(name: str) -> bool:

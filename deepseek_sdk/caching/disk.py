@@ -68,6 +68,7 @@ class DiskTier:
         directory: Where, as an absolute path.
         max_bytes: How much room there is.
         known: The filter of keys, or None.
+        damages: How often a damaged file was put aside.
 
     Raises:
         ConfigurationError: There is no such policy, or *filter_rate* cannot be used.
@@ -87,6 +88,8 @@ class DiskTier:
         try:
             from deepseek_sdk.caching import layout, text_disk  # noqa: PLC0415  diskcache is an extra
         except ImportError as error:
+            if error.name != "diskcache":
+                raise
             raise MissingExtraError("The cache on disk", "cache") from error
         self.directory = Path(directory).absolute()
         self.max_bytes = max_bytes
@@ -100,7 +103,7 @@ class DiskTier:
         self.known = None if filter_rate is None else KnownKeys(filter_rate)
         self._entries = 0
         self._files: Files | None = None
-        self._was_damaged = False
+        self.damages = 0
         self._is_closed = False
         # Who opens, closes or forks takes both, in this order.
         self._locks: Mapping[_Kind, threading.RLock] = {"reader": threading.RLock(), "writer": threading.RLock()}
@@ -150,6 +153,17 @@ class DiskTier:
         if self._hits.add(key, self._entries, now_ms):
             self._tell(now_ms)
         return found
+
+    def served(self, key: str, now_ms: int) -> None:
+        """
+        Count a hit that was served from RAM: else what is asked for most would be the first to go here.
+
+        Args:
+            key: Of the entry.
+            now_ms: The time, in milliseconds since 1970.
+        """
+        if self._hits.add(key, self._entries, now_ms):
+            self._tell(now_ms)
 
     def put(self, key: str, value: bytes, meta: Meta, now_ms: int) -> int:
         """
@@ -494,9 +508,9 @@ class DiskTier:
             files = self._files
             if files is None or not files.are_there():
                 self._let_go()
-                may_replace = not self._was_damaged
+                may_replace = not self.damages
                 files = self._layout.open_files(self.directory, self._lock_s, may_replace=may_replace)
-                self._was_damaged |= files.is_replaced
+                self.damages += files.is_replaced
                 self._files = files
                 self._entries = files.reader.execute("SELECT entries FROM tally").fetchone()[0]
             return files
@@ -506,11 +520,11 @@ class DiskTier:
             if self._files is not files:
                 return
             self._files = None
-            if self._was_damaged:
+            if self.damages:
                 # A disk that damages one file after another is not filled with them.
                 files.close()
                 raise error
-            self._was_damaged = True
+            self.damages += 1
             self._layout.put_aside(self.directory, files, error, self._lock_s)
 
     def _let_go(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import time
 from pathlib import Path
@@ -26,7 +27,6 @@ from deepseek_sdk.resilience.checks import check_count, check_number
 from deepseek_sdk.structured.schemas import Validators
 
 if TYPE_CHECKING:
-    import os
     from collections.abc import Callable, Mapping, Sequence
     from datetime import timedelta
     from typing import BinaryIO, TextIO
@@ -137,6 +137,8 @@ class ExactCache:
     ) -> None:
         check_count("max_bytes", max_bytes, least=0)
         check_count("memory_bytes", memory_bytes, least=0)
+        if not max_bytes and not memory_bytes:
+            raise ConfigurationError("max_bytes and memory_bytes are both 0: nothing could be kept")
         _check_share(canary_share)
         if pace is not None:
             check_number("pace", pace, least=1)
@@ -155,7 +157,7 @@ class ExactCache:
         self.tally = Tally()
         self.flights = Flights()
         self.tenants = Tenants()
-        self.path = None if not max_bytes else default_path() if path is None else Path(path).absolute()
+        self.path = None if not max_bytes else _directory(path)
         self._canary_share = canary_share
         self._chance = chance
         self._wall = wall
@@ -173,7 +175,7 @@ class ExactCache:
         )
 
     def __repr__(self) -> str:
-        return f"ExactCache({'' if self.path is None else repr(str(self.path))})"
+        return f"ExactCache({'max_bytes=0' if self.path is None else repr(str(self.path))})"
 
     def _disk(self, path: Path, max_bytes: int, eviction: str, *, key_filter: bool) -> GuardedDisk:
         from deepseek_sdk.caching.disk import DiskTier  # noqa: PLC0415  only where there is a disk
@@ -253,6 +255,11 @@ class ExactCache:
         self.tally.count("stored")
         return None
 
+    @property
+    def has_claims(self) -> bool:
+        """Whether other processes are waited for."""
+        return self.store.disk is not None and self._claim_s is not None
+
     async def claim(self, io: IO, question: Question) -> bool:
         """
         Let other processes that ask the same wait.
@@ -267,8 +274,8 @@ class ExactCache:
         disk, lease_s = self.store.disk, self._claim_s
         if disk is None or lease_s is None:
             return True
-        now_ms, owner = self.now_ms(), self._owner.get()
-        return await disk.write(io, lambda tier: Claims(tier).take(question.key, owner, lease_s, now_ms), True)
+        now_ms, owner = self.now_ms(), self._owner
+        return await disk.write(io, lambda tier: Claims(tier).take(question.key, owner.get(), lease_s, now_ms), True)
 
     async def is_claimed(self, io: IO, question: Question) -> bool:
         """
@@ -377,6 +384,8 @@ class ExactCache:
         selection = operations.selected(
             tag=tag, model=model, older_than=older_than, tenant=tenant, key=key, now_ms=self.now_ms()
         )
+        if self.negative is not None and not dry_run:
+            self.negative.clear()
         return operations.invalidate(self, selection, dry_run=dry_run)
 
     def flush(self) -> Invalidated:
@@ -470,7 +479,15 @@ def cache_of(said: object) -> ExactCache:
         return said
     if said in ("exact", True):
         return ExactCache()
-    raise ConfigurationError(f"cache must be 'exact', an ExactCache or None, not {said!r}")
+    raise ConfigurationError(f"cache must be 'exact', an ExactCache, 'off' or None, not {said!r}")
+
+
+def _directory(path: Any) -> Path:
+    if path is None:
+        return default_path()
+    if not isinstance(path, str | os.PathLike) or not str(path):
+        raise ConfigurationError(f"path must be the name of a directory or None, not {path!r}")
+    return Path(path).expanduser().absolute()
 
 
 def _check_share(share: Any) -> None:

@@ -117,19 +117,32 @@ def _written(target: Any, directory: Path | None) -> Iterator[Callable[[bytes], 
 def _replaced(path: Path) -> Iterator[Callable[[bytes], object]]:
     """Write a file beside the old one, which only the user may read, and put it in its place when it is whole."""
     beside = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
-    descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o600)
+    with _named(path):
+        descriptor = os.open(beside, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             yield file.write
             file.flush()
             os.fsync(file.fileno())
-        beside.replace(path)
+        with _named(path):
+            beside.replace(path)
     except BaseException:
         beside.unlink(missing_ok=True)
         raise
 
 
-def bring_in(cache: ExactCache, source: Any, *, tenant: str | None) -> Imported:
+@contextmanager
+def _named(path: Path) -> Iterator[None]:
+    """Let an error name the file that was asked for, and not the one beside it."""
+    try:
+        yield
+    except OSError as error:
+        raise type(error)(error.errno, error.strerror, str(path)) from None
+
+
+def bring_in(
+    cache: ExactCache, source: Any, *, tenant: str | None, skip: Callable[[int, str], object] | None = None
+) -> Imported:
     """
     Keep answers from a file; see `ExactCache.import_()`.
 
@@ -137,6 +150,7 @@ def bring_in(cache: ExactCache, source: Any, *, tenant: str | None) -> Imported:
         cache: Where.
         source: A path, or a file that is open for reading.
         tenant: Only those of this tenant; None: all.
+        skip: Told of each line that is skipped, its number and why, in place of the log; None: they are logged.
 
     Returns:
         How many.
@@ -145,11 +159,12 @@ def bring_in(cache: ExactCache, source: Any, *, tenant: str | None) -> Imported:
         ConfigurationError: The disk cannot be used; what was kept up to then stays.
         OSError: The file cannot be read.
     """
-    with opened(cache) as tier:
-        work = _Import(cache, tier, selected(tenant=tenant))
-        with _read(source) as lines:
-            for number, line in enumerate(lines, start=1):
-                work.take(number, line)
+    only = selected(tenant=tenant)
+    # The file first: where there is none, no directory is made.
+    with _read(source) as lines, opened(cache) as tier:
+        work = _Import(cache, tier, only, skip)
+        for number, line in enumerate(lines, start=1):
+            work.take(number, line)
         return work.end()
 
 
@@ -174,13 +189,21 @@ def _lines(file: Any) -> Iterator[bytes]:
 class _Import:
     """One import on its way."""
 
-    def __init__(self, cache: ExactCache, tier: DiskTier | None, only: Selection) -> None:
+    def __init__(
+        self,
+        cache: ExactCache,
+        tier: DiskTier | None,
+        only: Selection,
+        skip: Callable[[int, str], object] | None,
+    ) -> None:
         self._cache = cache
         self._tier = tier
         self._only = only
         self._now_ms = cache.now_ms()
         self._flushed_ms = cache.store.flushed_ms if tier is None else flushing.flushed_ms(tier)
+        self._tell = skip
         self._batch: dict[str, Entry] = {}
+        self._numbers: dict[str, int] = {}
         self._skipped: Counter[str] = Counter()
         self._kept = 0
 
@@ -191,9 +214,10 @@ class _Import:
         try:
             entry = self._entry(line)
         except RefusedLineError as error:
-            self._skip(error.reason, f"line {number}")
+            self._skip(error.reason, number)
             return
         self._batch[entry.key] = entry
+        self._numbers[entry.key] = number
         if len(self._batch) >= _BATCH:
             self._write()
 
@@ -203,7 +227,7 @@ class _Import:
         if self._tier is not None and self._kept:
             # What others have in memory may be older.
             self._tier.bump()
-        if skipped := sum(self._skipped.values()):
+        if self._tell is None and (skipped := sum(self._skipped.values())):
             _log.warning("%d lines were not imported: %s", skipped, dict(self._skipped))
         return Imported(kept=self._kept, skipped=dict(self._skipped))
 
@@ -243,12 +267,13 @@ class _Import:
             self._remember(batch)
         elif batch:
             self._write_down(self._tier, batch)
+        self._numbers.clear()
 
     def _remember(self, batch: list[Entry]) -> None:
         memory = self._cache.store.memory
         for entry in batch:
             if memory is None or entry.size > memory.max_bytes:
-                self._skip("too_large", entry.id)
+                self._skip("too_large", self._numbers[entry.key])
             else:
                 memory.put(entry, keep_ms=self._keep_ms(entry), now_ms=self._now_ms)
                 self._kept += 1
@@ -259,7 +284,7 @@ class _Import:
         except (BadRecordError, ValueError):
             # One of them is too large: it must not take the others along.
             if len(batch) == 1:
-                self._skip("too_large", batch[0].id)
+                self._skip("too_large", self._numbers[batch[0].key])
                 return
             for entry in batch:
                 self._write_down(tier, [entry])
@@ -272,7 +297,10 @@ class _Import:
     def _keep_ms(self, entry: Entry) -> int | None:
         return self._cache.expiry.keep_until_ms(entry.expires_ms)
 
-    def _skip(self, reason: str, what: str) -> None:
+    def _skip(self, reason: str, number: int) -> None:
         self._skipped[reason] += 1
+        if self._tell is not None:
+            self._tell(number, reason)
+            return
         level = logging.WARNING if sum(self._skipped.values()) <= _TOLD else logging.DEBUG
-        _log.log(level, "%s was not imported: %s", what, reason)
+        _log.log(level, "line %d was not imported: %s", number, reason)

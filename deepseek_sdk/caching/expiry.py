@@ -56,7 +56,7 @@ class Expiry:
         if self.ttl_s is not None:
             _check("ttl_s", self.ttl_s, is_positive=True)
         for name in ("by_tag", "by_model"):
-            object.__setattr__(self, name, _checked_times(name, getattr(self, name)))
+            object.__setattr__(self, name, _checked_times(f"ttl_{name}", getattr(self, name)))
         for name in ("jitter", "stale_while_revalidate_s", "stale_if_error_s"):
             _check(name, getattr(self, name), is_positive=False)
         if self.jitter >= 1:

@@ -28,7 +28,7 @@ class Explanation:
 
     Attributes:
         status: What `report().cache.status` would say; "miss" also where nobody may be asked: then CacheMissError.
-        reason: Why no kept answer is given, in one word: "not_kept", "expired", "too_old" (for *max-age*), "unjudged"
+        reason: Why no kept answer is given, in one word: "no_answer", "expired", "too_old" (for *max-age*), "unjudged"
             (a stream was kept that nobody has judged), "control" (the call does not want one), "temperature",
             "no_json", "refused" (an equal call was, a moment ago), "unusable" (the disk); None: one is given.
         key: The SHA-256 of the request, or None where it has none.
@@ -93,8 +93,7 @@ class _Look:
         control, negative = self._question.control, self._cache.negative
         if not control.reads:
             return self._asked("refresh", "control")
-        refused = repr(self._question.place(self._call))
-        if negative is not None and negative.get(refused, self._call.io.now()) is not None:
+        if negative is not None and negative.get(self._question.place(self._call), self._call.io.now()) is not None:
             return Explanation(
                 status="negative", reason="refused", key=self._question.key, tenant=self._question.tenant
             )
@@ -108,7 +107,7 @@ class _Look:
     def _found(self) -> tuple[Found | None, str]:
         try:
             with operations.opened(self._cache) as tier:
-                return operations.peek(self._cache, tier, self._question.key), "not_kept"
+                return operations.peek(self._cache, tier, self._question.key), "no_answer"
         except ConfigurationError:
             # Calls go on without it, too.
             return None, "unusable"

@@ -9,6 +9,7 @@ from math import inf
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk._clock import Clock, Limits
+from deepseek_sdk._loop import running_loop
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._rejections import stub_refusal
 from deepseek_sdk._sse import Event, encode
@@ -47,6 +48,7 @@ class Flight:
 
     Attributes:
         record: What happens to the upstream call.
+        loop: The event loop on which it goes on, or None: it has a thread of its own.
         opened: Done when an answer has begun, or there will be none.
         ended: Done when all of the answer is here, or there will be no more.
         response: An HTTP response that stands for the answer, once it has begun.
@@ -63,6 +65,7 @@ class Flight:
         _ = call.record.id  # made now, so that both have the same
         self.record: Record = replace(call.record)
         self.call = call
+        self.loop = running_loop() if call.io.is_async else None
         self.opened: Future[None] = Future()
         self.ended: Future[None] = Future()
         self.response: Any = None
@@ -82,6 +85,18 @@ class Flight:
         self._is_over = False
         # A seat may be given up by the garbage collector, in a thread that is inside of here.
         self._lock = threading.RLock()
+
+    def is_held_up_by(self, call: Call) -> bool:
+        """
+        Say whether it cannot go on while somebody waits for it.
+
+        Args:
+            call: Who would wait.
+
+        Returns:
+            True for a sync call in the thread of the event loop on which the flight goes on.
+        """
+        return not call.io.is_async and self.loop is not None and self.loop is running_loop()
 
     def lead(self) -> Seat:
         """
@@ -376,7 +391,8 @@ class Seat:
         """
         error = self.flight.error
         if isinstance(error, Exception):
-            return copied(error)
+            # Who asked gets what came; the others one of their own, for each writes his call into it.
+            return error if self.is_leader else copied(error)
         return StreamInterruptedError(
             f"The connection broke: {_ENDED}", request=stub_refusal(self.call, 503).request, partial=None
         )
@@ -411,7 +427,7 @@ class Flights:
         self._under_way: PerProcess[dict[Hashable, Flight]] = PerProcess(dict)
         self._locks = PerProcess(threading.RLock)
 
-    def join(self, key: Hashable, call: Call) -> Seat:
+    def join(self, key: Hashable, call: Call) -> Seat | None:
         """
         Take a seat in the flight for a request, and begin one where there is none.
 
@@ -420,11 +436,14 @@ class Flights:
             call: Who waits.
 
         Returns:
-            The seat; that of a leader has to let the flight begin.
+            The seat; that of a leader has to let the flight begin. None where the caller would wait for itself: it
+            holds the event loop on which the flight goes on.
         """
         with self._locks.get():
             under_way = self._under_way.get()
             flight = under_way.get(key)
+            if flight is not None and flight.is_held_up_by(call):
+                return None
             seat = None if flight is None else flight.board(call)
             if seat is None:
                 under_way[key] = flight = Flight(call)

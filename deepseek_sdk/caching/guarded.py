@@ -26,12 +26,14 @@ _log = logging.getLogger("deepseek_sdk")
 
 # How long a call waits for the disk, while that does nothing for anyone, before it goes on without; what was to be
 # written is written all the same. And how often it waits so long at most.
-_READ_S, _WRITE_S = 1.0, 2.0
+_READ_S, _WRITE_S = 1.0, 0.5
 _PATIENCE = 10
+# Where somebody else holds the file for longer, nobody waits for a while; and so much may wait to be written.
+_IMPATIENT_S, _MOST_WAITING = 5.0, 256
 # After a failure the disk is left alone for so long: one that is full may have room again, a file may be mended.
 _REST_S = 30.0
 # Somebody else writes just now, or this process was forked from one that did: neither says anything of the disk.
-_PASSING = frozenset({"locked", "forked"})
+_PASSING = frozenset({"closed", "forked", "locked"})
 
 
 class GuardedDisk:
@@ -59,8 +61,9 @@ class GuardedDisk:
         self._now_ms = now_ms
         self._now = now
         self._said: set[str] = set()
-        self._rests_until = 0.0
+        self._rests_until = self._impatient_until = 0.0
         self._resting = ""
+        self._damages = 0
         self._was_slow = False
         self._begin()
         self.tier = make(self._flush_soon)
@@ -96,6 +99,9 @@ class GuardedDisk:
         Returns:
             What *work* gives.
         """
+        if self._now() < self._impatient_until:
+            self.write_soon(work)
+            return default
         return await self._done(io, self._writer, work, default, _WRITE_S)
 
     def write_soon(self, work: Callable[[DiskTier], object]) -> None:
@@ -119,6 +125,7 @@ class GuardedDisk:
 
     def _begin(self) -> None:
         self._finished: Counter[Worker] = Counter()
+        self._waiting: Counter[Worker] = Counter()
         self._reader, self._writer = Worker("deepseek-sdk-cache-read"), Worker("deepseek-sdk-cache-write")
         self._is_open = False
 
@@ -136,6 +143,8 @@ class GuardedDisk:
                 # Many wait, and the line moves: to ask a model would take longer.
                 if self._finished[worker] == finished:
                     break
+        if worker is self._writer:
+            self._impatient_until = self._now() + _IMPATIENT_S
         self._note_slow(limit_s)
         return default
 
@@ -148,9 +157,14 @@ class GuardedDisk:
             self._note("slow", f"it took longer than {limit_s:g} s")
 
     def _submit(self, worker: Worker, work: Callable[[DiskTier], T], default: T) -> Future[T] | None:
+        if self._waiting[worker] >= _MOST_WAITING:
+            self._count("busy")
+            return None
         try:
+            self._waiting[worker] += 1
             return worker.submit(self._counted, worker, work, default)
         except RuntimeError as error:
+            self._waiting[worker] -= 1
             # It is closed at this moment, or the system has no thread to give.
             self._note("unexpected", str(error))
             return None
@@ -159,7 +173,9 @@ class GuardedDisk:
         try:
             return self._guarded(work, default)
         finally:
+            self._count_damages()
             self._finished[worker] += 1
+            self._waiting[worker] -= 1
 
     def _guarded(self, work: Callable[[DiskTier], T], default: T) -> T:
         try:
@@ -174,6 +190,11 @@ class GuardedDisk:
             self._note("unexpected", f"{type(error).__name__}: {error}")
         return default
 
+    def _count_damages(self) -> None:
+        while self._damages < self.tier.damages:
+            self._damages += 1
+            self._count("damaged")
+
     def _flush_soon(self) -> None:
         self.write_soon(lambda tier: tier.flush(self._now_ms()))
 
@@ -186,7 +207,12 @@ class GuardedDisk:
     def _rest(self, error: StoreError) -> None:
         if error.reason not in _PASSING:
             self._resting, self._rests_until = error.reason, self._now() + _REST_S
-        self._note(error.reason, str(error))
+        if error.reason == "closed":
+            # Somebody has closed the cache at this moment; whoever comes next opens it again.
+            self._is_open = False
+            self._count(error.reason)
+        else:
+            self._note(error.reason, str(error))
 
     def _note(self, reason: str, message: str) -> None:
         self._count(reason)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-import uuid
-from collections import OrderedDict
+import logging
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deepseek_sdk._clock import Unset
@@ -19,10 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Identity", "Tenants", "identified"]
 
+_log = logging.getLogger("deepseek_sdk")
+
 # Where openai's clients keep what every request of theirs has.
 _DEFAULTS = {"headers": "_custom_headers", "params": "_custom_query"}
-# A service may make a function for each of its callers.
-_FUNCTIONS = 1024
 
 
 class Identity(NamedTuple):
@@ -39,13 +38,12 @@ class Identity(NamedTuple):
 
 
 class Tenants:
-    """Tells whose calls are; a key that a function returns may be another each time, and is that of this process."""
+    """Tells whose calls are."""
 
     def __init__(self) -> None:
-        # Held, so that no other function can be taken for one of these: it might get the place where one was.
-        self._functions: OrderedDict[int, tuple[object, str]] = OrderedDict()
+        self._has_warned = False
 
-    def of(self, call: Call) -> str:
+    def of(self, call: Call) -> str | None:
         """
         Tell whose a call is.
 
@@ -53,34 +51,33 @@ class Tenants:
             call: It.
 
         Returns:
-            The caller's own word, else a hash of the key that the call is sent with, else the backend that answers.
+            The caller's own word, else a hash of the key that the call is sent with, else the backend that answers; or
+            None: a function gives the key, which may be another's each time.
         """
         said = call.options.tenant
         named = None if isinstance(said, Unset) else said
-        credentials = _credentials(call)
         if named is not None:
             return f"tenant:{named}"
+        credentials = _credentials(call)
         if credentials:
             return f"key:{_hash(json.dumps(credentials, sort_keys=True))}"
         return self._of_target(call)
 
-    def _of_target(self, call: Call) -> str:
+    def _of_target(self, call: Call) -> str | None:
         target: Any = call.targets[0] if call.targets else call.upstream
         account = getattr(target, "account", None)
         if account is not None and account.credential.startswith("function:"):
-            return f"function:{self._named(getattr(target.client, '_api_key_provider', None))}"
+            self._warn()
+            return None
         secret = getattr(target, "secret", "")
         if secret:
             return f"key:{_hash(secret)}"
         return "" if account is None else account.base_url
 
-    def _named(self, function: object) -> str:
-        known = self._functions.get(id(function))
-        if known is None:
-            known = self._functions.setdefault(id(function), (function, uuid.uuid4().hex))
-            if len(self._functions) > _FUNCTIONS:
-                self._functions.popitem(last=False)
-        return known[1]
+    def _warn(self) -> None:
+        if not self._has_warned:
+            self._has_warned = True
+            _log.warning("Calls whose key a function gives are not cached: say whose they are by tenant=...")
 
 
 def _credentials(call: Call) -> dict[str, str]:
@@ -114,9 +111,11 @@ def identified(call: Call, tenants: Tenants) -> Identity | None:
         tenants: Tells whose it is.
 
     Returns:
-        That, or None: it holds something that is no JSON.
+        That, or None: it holds something that is no JSON, or nobody knows whose it is.
     """
     tenant = tenants.of(call)
+    if tenant is None:
+        return None
     try:
         return Identity(exact_key(call.path, call.body, tenant=tenant, params=_of_request(call, "params")), tenant)
     except UncacheableError:

@@ -8,7 +8,7 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
-from deepseek_sdk.caching.directory import DATABASE, LOCK, mark, prepare, quarantine
+from deepseek_sdk.caching.directory import APPLICATION_ID, DATABASE, LOCK, mark, prepare, quarantine
 from deepseek_sdk.caching.eviction.schema import DDL, mend
 from deepseek_sdk.caching.failure import StoreError, is_broken
 from deepseek_sdk.caching.lane import Lane, insist
@@ -22,12 +22,11 @@ __all__ = ["Files", "open_files", "put_aside"]
 
 _log = logging.getLogger("deepseek_sdk")
 
-# Says that a database is one of ours: "dskc".
-_APPLICATION_ID = 0x64736B63
 _VERSION = 1
-_HEADER = b"SQLite format 3\0"
 # Larger pages would save a tenth of the room, and make each write twice as much work.
 _PAGE_BYTES = 4_096
+# The smallest page.
+_SHORTEST = 512
 _CLAIM = """CREATE TABLE IF NOT EXISTS claim (
     key TEXT PRIMARY KEY, owner TEXT NOT NULL, until_ms INTEGER NOT NULL
 ) WITHOUT ROWID"""
@@ -128,6 +127,7 @@ def _put_aside(directory: Path, error: Exception) -> None:
 def _alone(directory: Path, lock_s: float) -> Iterator[None]:
     """Keep others from making, opening or renaming the database; the system lets go for a process that is killed."""
     # An empty database as a lock: the same on every system, and nothing is ever written to it.
+    _create(directory / LOCK)
     database = sqlite3.connect(directory / LOCK, timeout=0, isolation_level=None)
     try:
         insist(lambda: database.execute("BEGIN EXCLUSIVE"), lock_s)
@@ -139,8 +139,8 @@ def _alone(directory: Path, lock_s: float) -> Iterator[None]:
 def _open(directory: Path, lock_s: float) -> Files:
     path = directory / DATABASE
     # SQLite gives what it puts beside a file the same rights.
-    os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
-    _refuse_other(path)
+    _create(path)
+    _refuse_short(path)
     if _version(path, lock_s) < _VERSION:
         _make(directory, lock_s)
     reader = Lane(path, lock_s, is_reader=True)
@@ -152,11 +152,16 @@ def _open(directory: Path, lock_s: float) -> Files:
     return Files(path, _inode(path), reader, writer)
 
 
-def _refuse_other(path: Path) -> None:
+def _create(path: Path) -> None:
+    """Make a file, unless it is there: closing one takes this process's locks away, also those of SQLite (POSIX)."""
+    with contextlib.suppress(FileExistsError):
+        os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
+
+
+def _refuse_short(path: Path) -> None:
     """Refuse what is no database: SQLite takes a short file for an empty one, and would write over it."""
-    with path.open("rb") as file:
-        begin = file.read(len(_HEADER))
-    if begin not in (b"", _HEADER):
+    # Not opened, see above.
+    if 0 < path.stat().st_size < _SHORTEST:
         error = sqlite3.DatabaseError("file is not a database")
         error.sqlite_errorcode = sqlite3.SQLITE_NOTADB
         raise error
@@ -165,7 +170,7 @@ def _refuse_other(path: Path) -> None:
 def _version(path: Path, lock_s: float) -> int:
     with contextlib.closing(sqlite3.connect(path, timeout=lock_s, isolation_level=None)) as database:
         tables = _number(database, "SELECT count(*) FROM sqlite_master")
-        if _number(database, "PRAGMA application_id") != _APPLICATION_ID:
+        if _number(database, "PRAGMA application_id") != APPLICATION_ID:
             if tables:
                 raise StoreError("foreign", f"{path} is a database of another program; name another directory")
             return 0
@@ -182,7 +187,7 @@ def _make(directory: Path, lock_s: float) -> None:
         # These two only before there is anything in it; then whose it is, so that one half made is not a stranger's.
         database.execute(f"PRAGMA page_size = {_PAGE_BYTES}")
         database.execute("PRAGMA auto_vacuum = INCREMENTAL")
-        database.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         database.execute("PRAGMA journal_mode = WAL")
     make_tables(directory, lock_s)
     with contextlib.closing(sqlite3.connect(path, timeout=lock_s, isolation_level=None)) as database:

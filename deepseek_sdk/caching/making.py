@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Answered", "is_as_wanted", "made"]
 
-# What the stage that fits prompts writes into the record.
-_FITTED = "token_budget:"
+# What stages write into the record where the prompt was cut, or another model was asked.
+_FITTED, _LIGHTENED = "token_budget:", "spend_budget:"
 
 
 class Answered(NamedTuple):
@@ -70,8 +70,8 @@ def made(answered: Answered, question: Question, *, expiry: Expiry, limits: Limi
         answer,
         call.body,
         size=len(answered.content),
-        is_degraded=record.degradation > 0 or not _is_from_the_first(call),
-        is_cut_prompt=any(line.startswith(_FITTED) for line in record.repairs),
+        is_degraded=record.degradation > 0 or not _is_from_the_first(call) or _says(record, _LIGHTENED),
+        is_cut_prompt=_says(record, _FITTED),
     )
     refused = refusal(finding, limits)
     if refused is None and not (answered.is_sound or call.is_stream):
@@ -96,6 +96,10 @@ def is_as_wanted(body: Mapping[str, Any], content: bytes, validators: Validators
         return True
     verdict = judge(wish, content, validators)
     return verdict.finding is None and not verdict.edits
+
+
+def _says(record: Record, word: str) -> bool:
+    return any(line.startswith(word) for line in record.repairs)
 
 
 def _is_from_the_first(call: Call) -> bool:

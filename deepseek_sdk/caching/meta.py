@@ -16,7 +16,7 @@ __all__ = ["COLUMNS", "Meta", "Row", "Totals"]
 # rows around it, and the room that is left in pages.
 _OVERHEAD_BYTES = 1300
 
-COLUMNS = "key, size, asked, model, tenant, tags, created_ms, expires_ms, hits"
+COLUMNS = "key, size, asked, model, tenant, tags, created_ms, expires_ms"
 
 
 class Meta(NamedTuple):
@@ -84,7 +84,6 @@ class Row(NamedTuple):
         tags: The tags of the call.
         created_ms: When it was kept, in milliseconds since 1970.
         expires_ms: When it ends, likewise; None: never.
-        hits: How often it was served, as far as the policy counts.
     """
 
     key: str
@@ -95,7 +94,6 @@ class Row(NamedTuple):
     tags: tuple[tuple[str, str], ...]
     created_ms: int
     expires_ms: int | None
-    hits: int
 
     @classmethod
     def of(cls, columns: Sequence[Any]) -> Row:
@@ -108,9 +106,9 @@ class Row(NamedTuple):
         Returns:
             It; what another program has put there may have no models, tenant, tags or date.
         """
-        key, size, asked, model, tenant, tags, created_ms, expires_ms, hits = columns
+        key, size, asked, model, tenant, tags, created_ms, expires_ms = columns
         words = tuple(json.loads(tags or "{}").items())
-        return cls(str(key), size, asked or "", model or "", tenant or "", words, created_ms or 0, expires_ms, hits)
+        return cls(str(key), size, asked or "", model or "", tenant or "", words, created_ms or 0, expires_ms)
 
 
 class Totals(NamedTuple):

@@ -5,13 +5,16 @@ from __future__ import annotations
 import copy
 import threading
 from collections import OrderedDict
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import openai
 
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._wire import stub_request
 from deepseek_sdk.errors import ConfigurationError, InvalidRequestError, classify
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 __all__ = ["NegativeCache", "copied"]
 
@@ -37,23 +40,23 @@ class NegativeCache:
 
     def __init__(self, ttl_s: float = 45.0, limit: int = 1024) -> None:
         if not _is_time(ttl_s):
-            message = f"the time for refusals must be {_SHORTEST_S} to {_LONGEST_S} seconds, not {ttl_s!r}"
+            message = f"negative_ttl_s must be {_SHORTEST_S} to {_LONGEST_S} seconds, not {ttl_s!r}"
             raise ConfigurationError(message)
         self._ttl_s = ttl_s
         self._limit = limit
         # One for each process: a fork may copy it while it is held.
         self._locks = PerProcess(threading.Lock)
-        self._known: OrderedDict[str, tuple[float, BaseException]] = OrderedDict()
+        self._known: OrderedDict[Hashable, tuple[float, BaseException]] = OrderedDict()
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def put(self, key: str, error: BaseException, now_s: float) -> bool:
+    def put(self, key: Hashable, error: BaseException, now_s: float) -> bool:
         """
         Remember a refusal.
 
         Args:
-            key: The key of the request.
+            key: What tells the request from others, with whoever is asked.
             error: What came of it.
             now_s: The time, of a clock that does not jump.
 
@@ -70,7 +73,7 @@ class NegativeCache:
                 self._known.popitem(last=False)
         return True
 
-    def get(self, key: str, now_s: float) -> BaseException | None:
+    def get(self, key: Hashable, now_s: float) -> BaseException | None:
         """
         Look a request up.
 
@@ -87,6 +90,16 @@ class NegativeCache:
                 del self._known[key]
                 error = None
         return None if error is None else copied(error)
+
+    def forget(self, key: Hashable) -> None:
+        """
+        Forget a refusal: the request was answered after all.
+
+        Args:
+            key: What tells the request from others.
+        """
+        with self._locks.get():
+            self._known.pop(key, None)
 
     def clear(self) -> None:
         """Forget all."""

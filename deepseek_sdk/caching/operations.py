@@ -35,6 +35,7 @@ __all__ = [
     "inspect",
     "invalidate",
     "kept",
+    "key_of",
     "ls",
     "opened",
     "peek",
@@ -43,8 +44,8 @@ __all__ = [
     "stats",
 ]
 
-_ID = re.compile(r"[0-9a-f]{1,64}")
-_EXACT_ID = re.compile(r"[0-9a-f]{16,64}")
+_ID = re.compile(r"[0-9a-fA-F]{1,64}")
+_EXACT_ID = re.compile(r"[0-9a-fA-F]{16,64}")
 # How tenants are written down (see `identity`): a word of the caller's, a hash of the key, or who answers.
 _OWNERS = ("tenant:", "key:", "function:", "backend:", "http://", "https://")
 _PEEK = "SELECT value FROM Cache WHERE key = ? AND raw = 1 AND mode = 1 AND filename IS NULL AND typeof(value) = 'blob'"
@@ -176,7 +177,6 @@ def rows(cache: ExactCache, tier: DiskTier | None, selection: Selection) -> Iter
 
 
 def _row_of(entry: Entry) -> Row:
-    # How often it was given, memory does not tell.
     return Row(
         key=entry.key,
         size=entry.size,
@@ -186,7 +186,6 @@ def _row_of(entry: Entry) -> Row:
         tags=entry.tags,
         created_ms=entry.created_ms,
         expires_ms=entry.expires_ms,
-        hits=0,
     )
 
 
@@ -259,14 +258,33 @@ def inspect(cache: ExactCache, name: Any) -> Entry | None:
     Raises:
         ConfigurationError: Several begin like that, or no key does.
     """
+    with opened(cache) as tier:
+        key = key_of(cache, tier, name)
+        found = None if key is None else peek(cache, tier, key)
+    return None if found is None else found.entry
+
+
+def key_of(cache: ExactCache, tier: DiskTier | None, name: Any) -> str | None:
+    """
+    Find the key that somebody means.
+
+    Args:
+        cache: Whose.
+        tier: Its disk, open; None where there is none.
+        name: An id, or the beginning of a key, in small or capital letters.
+
+    Returns:
+        The whole key, or None where no answer has one that begins like that.
+
+    Raises:
+        ConfigurationError: Several begin like that, or no key does.
+    """
     if not isinstance(name, str) or _ID.fullmatch(name) is None:
         raise ConfigurationError(f"an answer is named by the first of 64 hex digits of its key, not by {name!r}")
-    with opened(cache) as tier:
-        keys = [row.key for row in islice(rows(cache, tier, Selection(key_prefix=name)), 2)]
-        if len(keys) > 1:
-            raise ConfigurationError(f"several answers begin with {name!r}, such as {keys[0][:16]} and {keys[1][:16]}")
-        found = peek(cache, tier, keys[0]) if keys else None
-    return None if found is None else found.entry
+    keys = [row.key for row in islice(rows(cache, tier, Selection(key_prefix=name.lower())), 2)]
+    if len(keys) > 1:
+        raise ConfigurationError(f"several answers begin with {name!r}, such as {keys[0][:16]} and {keys[1][:16]}")
+    return keys[0] if keys else None
 
 
 def selected(
@@ -304,7 +322,7 @@ def selected(
         model=model,
         tenant=tenant if tenant is None or tenant.startswith(_OWNERS) else f"tenant:{tenant}",
         older_than_ms=None if older_than is None else _instant_ms(older_than, now_ms),
-        key_prefix=key,
+        key_prefix=None if key is None else key.lower(),
     )
 
 

@@ -24,7 +24,7 @@ UNASKED = ("usage", "unasked")
 
 # Writing down and hashing a longer prompt takes so long that an event loop would notice.
 _LONG = 100_000
-_PART = 4000
+_PART, _EACH = 4000, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,13 @@ class Question:
         """
         options = call.options
         targets = tuple(getattr(target, "account", None) or getattr(target, "name", "") for target in call.targets)
-        alike = (str(options.lint), str(options.on_empty), repr(options.token_budget), self.control.writes)
+        alike = (
+            str(options.lint),
+            str(options.on_empty),
+            repr(options.token_budget),
+            self.control.writes,
+            self.control.ttl_s,
+        )
         return (self.key, targets, self.is_judged and not self.is_stream, alike)
 
 
@@ -129,7 +135,14 @@ def is_long(body: Mapping[str, Any]) -> bool:
 
 
 def _length(message: Any) -> int:
-    content = message.get("content") if isinstance(message, dict) else message
-    if isinstance(content, str):
-        return len(content)
-    return _PART * len(content) if isinstance(content, list) else 0
+    parts = message.values() if isinstance(message, dict) else (message,)
+    # Each message, and each part of one, takes some time of its own.
+    return _EACH + sum(len(part) if isinstance(part, str) else _PART * _count(part) for part in parts)
+
+
+def _count(part: Any) -> int:
+    if not isinstance(part, list):
+        return 0
+    calls = [call.get("function") for call in part if isinstance(call, dict)]
+    arguments = [call.get("arguments") for call in calls if isinstance(call, dict)]
+    return len(part) + sum(len(text) for text in arguments if isinstance(text, str)) // _PART

@@ -173,5 +173,4 @@ _COUNTED = {
     "refresh": ("refreshed",),
     "bypass": ("bypassed",),
     "negative": ("lookups", "negative"),
-    "error": ("lookups", "misses"),
 }

@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Found", "Store", "meta_of"]
 
+# How far the clocks of two processes may be apart.
+_SKEW_MS = 5 * 60 * 1000
+
 # A look at a file lets go of the interpreter, and an event loop may wait milliseconds until it has it back. Of lookups
 # at the same moment, one looks.
 _AGAIN_S = 0.001
@@ -58,7 +61,7 @@ class Store:
         self.disk = disk
         self.secret = secret
         self._count = count
-        self._generation = -1
+        self._generation = self._learnt = -1
         self._followed = -inf
         self._flushed_ms = 0
 
@@ -77,15 +80,19 @@ class Store:
         await self._follow(io)
         entry = None if self.memory is None else self.memory.get(key, now_ms=now_ms)
         if entry is not None:
-            return self._unless_flushed(Found(entry, "memory"))
+            if self.disk is not None:
+                self.disk.tier.served(key, now_ms)
+            return self._unless_flushed(Found(entry, "memory"), now_ms)
         if self.disk is None:
             return None
+        generation = self._generation
         entry = await self.disk.read(io, lambda tier: self._read(tier, key, now_ms), None)
-        if entry is None:
+        if entry is None or self._learnt != self._generation:
             return None
-        if self.memory is not None:
-            self.memory.put(entry, now_ms=now_ms)
-        return self._unless_flushed(Found(entry, "disk"))
+        # What was invalidated while it was read must not be in memory after that.
+        if self.memory is not None and self._generation == generation:
+            self.memory.put(entry, keep_ms=entry.expires_ms, now_ms=now_ms)
+        return self._unless_flushed(Found(entry, "disk"), now_ms)
 
     async def keep(self, io: IO, entry: Entry, keep_ms: int | None, now_ms: int) -> None:
         """
@@ -152,18 +159,29 @@ class Store:
     def _write(self, tier: DiskTier, entry: Entry, keep_ms: int | None, now_ms: int) -> int:
         return tier.put(entry.key, encode(entry, secret=self.secret), meta_of(entry, keep_ms), now_ms)
 
-    def _unless_flushed(self, found: Found) -> Found | None:
-        return None if found.entry.created_ms <= self._flushed_ms else found
+    def _unless_flushed(self, found: Found, now_ms: int) -> Found | None:
+        # A flush in the future was made by a clock that was wrong: it must not end the cache until then.
+        is_flushed = found.entry.created_ms <= self._flushed_ms <= now_ms + _SKEW_MS
+        return None if is_flushed else found
 
     async def _follow(self, io: IO) -> None:
         """Drop what is in memory where any process has invalidated something since."""
         if self.disk is None or 0 <= io.now() - self._followed < _AGAIN_S:
             return
         self._followed = io.now()
-        generation = self.disk.tier.generation()
+        self._see(self.disk.tier.generation())
+        while self._learnt != self._generation:
+            generation = self._generation
+            flushed = await self.disk.read(io, flushed_ms, None)
+            if flushed is None:
+                # The disk cannot be read: what it holds may be gone, and is not given until this is known.
+                return
+            self._flushed_ms, self._learnt = max(self._flushed_ms, flushed), generation
+            self._see(self.disk.tier.generation())
+
+    def _see(self, generation: int) -> None:
         if generation != self._generation:
             self._generation = generation
-            self._flushed_ms = await self.disk.read(io, flushed_ms, self._flushed_ms)
             if self.memory is not None:
                 self.memory.clear()
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import threading
 from typing import TYPE_CHECKING
 
+from deepseek_sdk._process import PerProcess
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
@@ -20,8 +22,8 @@ class HitTally:
     """Hits in RAM, which go to the disk several at a time: the policies lose little by hearing of them late."""
 
     def __init__(self) -> None:
-        # Held for a few lines.
-        self._lock = threading.Lock()
+        # Held for a few lines; one for each process: a fork may copy it while it is held.
+        self._locks = PerProcess(threading.Lock)
         self._counts: dict[str, int] = {}
         self._flushed_ms: int | None = None
         self._not_before_ms = 0
@@ -38,7 +40,7 @@ class HitTally:
         Returns:
             Whether it is time to write hits down: there are many, or the last time is a second ago.
         """
-        with self._lock:
+        with self._locks.get():
             self._counts[key] = self._counts.pop(key, 0) + 1
             if len(self._counts) > _MOST:
                 del self._counts[next(iter(self._counts))]
@@ -59,7 +61,7 @@ class HitTally:
         Returns:
             How many for each key, the one served last at the end.
         """
-        with self._lock:
+        with self._locks.get():
             counts, self._counts = self._counts, {}
             self._flushed_ms = now_ms
             return counts
@@ -74,7 +76,7 @@ class HitTally:
         """
         if not counts:
             return
-        with self._lock:
+        with self._locks.get():
             newer = self._counts
             self._counts = dict(counts)
             for key, count in newer.items():

@@ -7,6 +7,8 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from rich.text import Text
+
 from deepseek_sdk.caching.operations import opened, rows
 from deepseek_sdk.caching.selection import Selection
 from deepseek_sdk.cli._exits import hide_keys
@@ -21,10 +23,23 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.meta import Row
     from deepseek_sdk.cli._language import Say
 
-__all__ = ["entry_facts", "fact_headings", "facts_in_words", "flat", "in_words", "list_headings", "list_row", "totals"]
+__all__ = [
+    "entry_facts",
+    "fact_headings",
+    "facts_in_words",
+    "flat",
+    "list_cells",
+    "list_headings",
+    "list_row",
+    "reason_in_words",
+    "said_in_words",
+    "totals",
+]
 
-# So much of a tenant's name is shown in a table: most are hashes.
-_TENANT_CHARACTERS = 16
+# So many cells of a tenant's name are shown in a table; the rest of a hash tells nobody anything.
+_TENANT_CELLS, _HASH_CELLS = 16, 12
+# So many tenants are told one by one.
+_MOST_TENANTS = 10
 
 
 def when(ms: int | None) -> str | None:
@@ -39,19 +54,23 @@ def when(ms: int | None) -> str | None:
 
 def totals(cache: ExactCache, now_ms: int) -> dict[str, Any]:
     """Add up what a cache holds."""
-    told: Counter[str] = Counter({"entries": 0, "bytes": 0, "expired": 0, "hits": 0})
-    tenants: set[str] = set()
-    models: set[str] = set()
+    told: Counter[str] = Counter({"entries": 0, "bytes": 0, "expired": 0})
+    tenants: Counter[str] = Counter()
+    models: Counter[str] = Counter()
     created: list[int] = []
     with opened(cache) as tier:
         for row in rows(cache, tier, Selection()):
             is_expired = row.expires_ms is not None and row.expires_ms <= now_ms
-            told.update(entries=1, bytes=row.size, expired=is_expired, hits=row.hits)
-            tenants.add(row.tenant)
-            models.add(row.model)
+            told.update(entries=1, bytes=row.size, expired=is_expired)
+            tenants[row.tenant] += 1
+            models[row.model] += 1
             created = [min([*created[:1], row.created_ms]), max([*created[1:], row.created_ms])]
     oldest, newest = created or (None, None)
-    told_of = {"tenants": len(tenants), "models": sorted(map(_shown, models))}
+    told_of = {
+        "models": {_shown(name): count for name, count in sorted(models.items())},
+        "tenants": len(tenants),
+        "largest_tenants": {_shown(name): count for name, count in tenants.most_common(_MOST_TENANTS)},
+    }
     return {"path": str(cache.path), **told, **told_of, "oldest": when(oldest), "newest": when(newest)}
 
 
@@ -66,7 +85,6 @@ def list_row(row: Row) -> dict[str, Any]:
         "tenant": _shown(row.tenant),
         "tags": {_shown(name): _shown(value) for name, value in row.tags},
         "size": row.size,
-        "hits": row.hits,
         "key": row.key,
     }
 
@@ -76,20 +94,29 @@ def list_headings(say: Say) -> dict[str, str]:
     return {
         "id": "ID",
         "created": say(en="kept", zh="写入时间"),
-        "expires": say(en="ends", zh="到期时间"),
         "model": say(en="model", zh="模型"),
         "tenant": say(en="tenant", zh="租户"),
         "size": say(en="bytes", zh="字节"),
-        "hits": say(en="hits", zh="命中"),
         "tags": say(en="tags", zh="标签"),
     }
 
 
-def in_words(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Word a row of a list for a table."""
-    tenant: str = row["tenant"]
-    shown = tenant if len(tenant) <= _TENANT_CHARACTERS else f"{tenant[:_TENANT_CHARACTERS]}…"
-    return {**row, "tenant": shown, "tags": _tags(row["tags"])}
+def list_cells(row: Row) -> dict[str, Any]:
+    """Word an answer for a table that fits into a window of 100 cells."""
+    told = list_row(row)
+    tenant = Text(told["tenant"])
+    tenant.truncate(_HASH_CELLS if tenant.plain.startswith("key:") else _TENANT_CELLS, overflow="ellipsis")
+    return {**told, "created": _moment(row.created_ms), "tenant": tenant.plain, "tags": _pairs(told["tags"])}
+
+
+def _moment(ms: int) -> str:
+    """Write an instant by this machine's clock as `ls -l` does: the time of day this year, before it the year."""
+    try:
+        instant = datetime.fromtimestamp(ms / 1000).astimezone()
+    except (OverflowError, OSError, ValueError):
+        return str(ms)
+    is_of_this_year = instant.year == datetime.now().astimezone().year
+    return f"{instant:%m-%d %H:%M}" if is_of_this_year else f"{instant:%Y-%m-%d}"
 
 
 def entry_facts(entry: Entry, *, with_text: bool) -> dict[str, Any]:
@@ -119,6 +146,38 @@ def entry_facts(entry: Entry, *, with_text: bool) -> dict[str, Any]:
     return facts
 
 
+def said_in_words(entry: Entry, say: Say) -> str:
+    """Write down what was said as people read it: the user's last text, and the answer, part by part."""
+    parts = [(say(en="user", zh="用户"), entry.text)]
+    for choice in json.loads(entry.answer)["choices"]:
+        parts += _parts(choice, say)
+    return "\n\n".join(f"[{name}]\n{_shown(text)}" for name, text in parts if text)
+
+
+def _parts(choice: Mapping[str, Any], say: Say) -> list[tuple[str, str]]:
+    message = choice.get("message") or {"content": choice.get("text")}
+    number = f" {choice['index'] + 1}" if choice.get("index") else ""
+    words = {
+        "reasoning_content": say(en="reasoning", zh="思考"),
+        "content": say(en="answer", zh="回答"),
+        "refusal": say(en="refusal", zh="拒绝"),
+    }
+    parts = [(words[name] + number, message.get(name) or "") for name in words]
+    call = say(en="tool call", zh="工具调用") + number
+    return parts + [(call, _call_in_words(one)) for one in message.get("tool_calls") or ()]
+
+
+def _call_in_words(call: Mapping[str, Any]) -> str:
+    made = call.get(call.get("type", "function")) or {}
+    return f"{made.get('name', '')}({made.get('arguments', made.get('input', ''))})"
+
+
+def reason_in_words(reason: str, say: Say) -> str:
+    """Tell why a line of a file was skipped."""
+    en, zh = _REASONS.get(reason, (reason, reason))
+    return say(en=en, zh=zh)
+
+
 def fact_headings(say: Say) -> dict[str, str]:
     """Name the columns of what is known of one answer."""
     return {"fact": say(en="fact", zh="项目"), "value": say(en="value", zh="值")}
@@ -141,15 +200,13 @@ def _flat(value: Any) -> Any:
 def _value(value: Any, say: Say) -> str | None:
     if isinstance(value, bool):
         return say(en="yes", zh="是") if value else say(en="no", zh="否")
-    if isinstance(value, dict) and all(isinstance(word, str) for word in value.values()):
-        return _tags(value)
-    if isinstance(value, list) and all(isinstance(word, str) for word in value):
-        return ", ".join(value) or None
+    if isinstance(value, dict) and all(isinstance(word, str | int | None) for word in value.values()):
+        return _pairs(value)
     return None if value is None else str(_flat(value))
 
 
-def _tags(tags: Mapping[str, str]) -> str | None:
-    return ", ".join(f"{name}={value}" for name, value in tags.items()) or None
+def _pairs(told: Mapping[str, Any]) -> str | None:
+    return ", ".join(f"{name}={value}" for name, value in told.items() if value is not None) or None
 
 
 def _shown(text: str) -> str:
@@ -181,10 +238,10 @@ _CHINESE = {
     "expired": "已过期",
     "expires": "到期时间",
     "finish_reason": "结束原因",
-    "hits": "命中",
     "is_judged": "已校验",
     "is_stream": "流式",
     "key": "键",
+    "largest_tenants": "回答最多的租户",
     "model": "模型",
     "models": "模型",
     "newest": "最新",
@@ -199,4 +256,23 @@ _CHINESE = {
     "text": "用户消息",
     "text_characters": "用户消息字符数",
     "usage": "用量",
+}
+
+_REASONS = {
+    "answer": ("no answer of a model", "不是模型的回答"),
+    "content_filter": ("stopped by the content filter", "被内容过滤中断"),
+    "empty": ("an empty answer", "回答为空"),
+    "expired": ("past its time", "已过期"),
+    "facts": ("facts are missing or of the wrong kind", "信息缺失或类型不对"),
+    "finish_reason": ("an unknown finish reason", "结束原因未知"),
+    "flushed": ("from before the cache was emptied", "早于上次清空缓存"),
+    "incomplete": ("an incomplete answer", "回答不完整"),
+    "json": ("no JSON object", "不是 JSON 对象"),
+    "key": ("no key of 64 hex digits", "没有 64 位十六进制的键"),
+    "known": ("kept already, as new or newer", "已有相同或更新的回答"),
+    "length": ("cut at its greatest length", "达到长度上限被截断"),
+    "pieces": ("the pieces of the stream do not fit", "流式分块与回答不符"),
+    "schema": ("of another format or version", "格式或版本不同"),
+    "tenant": ("of another tenant", "属于其他租户"),
+    "too_large": ("too large", "太大"),
 }

@@ -27,6 +27,8 @@ Rows = "Sequence[Mapping[str, Any]]"
 
 # Wide enough that no cell of a table is cut or wrapped on its way into a file or a pipe.
 _UNBOUNDED = 10_000
+# The line below the headings need not be as wide as that.
+_LONGEST_RULE = 100
 _BETWEEN = 3  # cells, from one column of a table to the next
 # A last column with less room would be one of syllables.
 _NARROWEST = 24
@@ -69,7 +71,12 @@ def _show_table(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str]) 
     with console.capture() as shown:
         console.print(shape(rows, headings))
     # rich fills every line up to the width of the table.
-    click.echo("\n".join(line.rstrip(" ") for line in shown.get().split("\n")), nl=False)
+    lines = (line.rstrip(" ") for line in shown.get().split("\n"))
+    click.echo("\n".join(line[:_LONGEST_RULE] if _is_rule(line) else line for line in lines), nl=False)
+
+
+def _is_rule(line: str) -> bool:
+    return set(line.strip(" ")) in ({"─"}, {"-"})
 
 
 def _fits(rows: Sequence[Mapping[str, Any]], headings: Mapping[str, str], width: int) -> bool:

@@ -211,7 +211,7 @@ def _lightened(call: Call, budget: SpendBudget) -> Call:
     lighter = _LIGHTER.get(call.model)
     if lighter is None:
         return call
-    told_why = f"{lighter} in place of {call.model}: the budget {budget.name!r} is past its soft limit"
+    told_why = f"spend_budget: {lighter} in place of {call.model}: the budget {budget.name!r} is past its soft limit"
     route = getattr(call.upstream, "route", None)
     if route is None:
         call.record.repairs.append(told_why)

@@ -16,7 +16,7 @@ from deepseek_sdk._rejections import stub_refusal
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._usage import Usage
 from deepseek_sdk._wire import DeadlineReached, response_for_one
-from deepseek_sdk.errors import CacheMissError, classify
+from deepseek_sdk.errors import CacheMissError, classify, redact
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,6 +41,10 @@ _FOR_ALL = frozenset({
     "authentication", "balance", "configuration", "conflict", "context_overflow", "invalid_output", "invalid_request",
     "no_rule", "not_found", "permission", "reasoning_budget", "rejected", "unknown_model",
 })  # fmt: skip
+# What is between one caller and his own limits: every other one finds out for himself.
+_FOR_ONE = frozenset({"budget", "total_timeout"})
+# A longer answer is made into a stream off the event loop.
+_LARGE = 50_000
 # With these nobody is asked, or nobody answers: an answer that has ended is better than none.
 _NOBODY_ANSWERS = frozenset({"circuit_open", "limiter_timeout", "rate_limit", "total_timeout"})
 
@@ -101,16 +105,16 @@ class _Lookup:
         self._proceed = proceed
         self._place = question.place(call)
         self._elections = _ELECTIONS
-        self._last_resort: Entry | None = None
+        self._has_last_resort = False
         self._seat: Seat | None = None
 
     async def begin(self) -> Reply:
         control = self._question.control
         if control.reads:
-            self._refuse_again()
             kept = await self._kept()
             if kept is not None:
                 return kept
+            self._refuse_again()
         if not control.asks:
             self._note(CacheOutcome(status="miss"))
             raise CacheMissError(key=self._question.key, response=stub_refusal(self._call, 404))
@@ -118,14 +122,11 @@ class _Lookup:
 
     def _refuse_again(self) -> None:
         negative = self._cache.negative
-        error = negative.get(self._refusal_key(), self._call.io.now()) if negative else None
+        # Who is asked, and what is mended before, are not in the key of an answer.
+        error = None if negative is None else negative.get(self._place, self._call.io.now())
         if error is not None:
             self._note(CacheOutcome(status="negative"))
             raise error
-
-    def _refusal_key(self) -> str:
-        # Who is asked, and what is mended before, are not in the key of an answer.
-        return repr(self._place)
 
     async def _kept(self) -> Reply | None:
         cache, question, now_ms = self._cache, self._question, self._cache.now_ms()
@@ -133,17 +134,16 @@ class _Lookup:
         if found is None or not question.may_have(found.entry):
             return None
         state = cache.expiry.state(found.entry, now_ms, question.control.max_age_s)
-        if state == "error_only":
-            self._last_resort = found.entry
+        self._has_last_resort = state == "error_only"
         if state not in ("fresh", "stale"):
             return None
         if state == "stale":
             self._renew(None)
         elif cache.draws_canary():
             self._renew(found.entry)
-        return self._given(found.entry, found.level, is_stale=state == "stale")
+        return await self._given(found.entry, found.level, is_stale=state == "stale")
 
-    def _given(self, entry: Entry, level: Any, *, is_stale: bool) -> Reply:
+    async def _given(self, entry: Entry, level: Any, *, is_stale: bool) -> Reply:
         from deepseek_sdk.caching.replay import Replay  # noqa: PLC0415  likewise
 
         call, record = self._call, self._call.record
@@ -160,25 +160,29 @@ class _Lookup:
             model=entry.model,
             price=self._price(),
         )
+        replay = partial(Replay, entry, call, pace=self._cache.pace)
+        source = await call.io.offload(replay) if len(entry.answer) > _LARGE else replay()
         self._note(outcome)
-        return _reply(call, Replay(entry, call, pace=self._cache.pace), _clock(call))
+        return _reply(call, source, _clock(call))
 
     async def _ask(self) -> Reply:
         """Wait for an equal call that is under way, or be the one that asks."""
         while True:
             seat = self._cache.flights.join(self._place, self._call)
-            if seat.is_leader and not self._begin(seat):
-                # The client is closed, or there is no thread to be had.
+            if seat is None or (seat.is_leader and not self._begin(seat)):
+                # It would wait for itself, the client is closed, or there is no thread to be had.
                 return await self._proceed(self._call)
-            await self._opened(seat)
+            failure = await self._late(seat)
             flight = seat.flight
-            if flight.found is not None:
+            if failure is None and flight.found is not None:
                 seat.abort()
-                return self._given(flight.found.entry, flight.found.level, is_stale=False)
-            if flight.response is not None:
+                if self._question.control.reads and self._cache.is_usable(flight.found.entry, self._question):
+                    return await self._given(flight.found.entry, flight.found.level, is_stale=False)
+                continue
+            if failure is None and flight.response is not None:
                 return self._boarded(seat)
-            failure = seat.failure()
-            instead = self._instead(seat, failure)
+            failure = failure or seat.failure()
+            instead = await self._instead(seat, failure)
             if instead is not None:
                 return instead
             if not self._may_elect(seat, failure):
@@ -190,7 +194,7 @@ class _Lookup:
 
         cache, flight = self._cache, seat.flight
         asking = Asking(flight, self._place, self._question, self._proceed, cache)
-        work = self._call.io.start(asking)
+        work = self._call.io.start(asking, asking.lost)
         if work is None:
             seat.abort()
             cache.flights.remove(self._place, flight)
@@ -199,20 +203,18 @@ class _Lookup:
         flight.steered_by(work.cancel)
         return True
 
-    async def _opened(self, seat: Seat) -> None:
+    async def _late(self, seat: Seat) -> Exception | None:
+        """Wait until an answer has begun or there will be none; tell where that takes longer than the call may."""
         try:
             await seat.opened()
         except DeadlineReached:
-            self._give_up(seat)
             kind, limit = seat.clock.expired()
-            raise kind(request=stub_refusal(self._call, 504).request, limit=limit) from None
+            return kind(request=stub_refusal(self._call, 504).request, limit=limit)
         except BaseException:
-            self._give_up(seat)
+            seat.abort()
+            self._note(CacheOutcome(status="miss"))
             raise
-
-    def _give_up(self, seat: Seat) -> None:
-        seat.abort()
-        self._note(CacheOutcome(status="miss"))
+        return None
 
     def _boarded(self, seat: Seat) -> Reply:
         is_leader = seat.is_leader
@@ -229,27 +231,42 @@ class _Lookup:
         seat: Any = reply.source
         if reply.has_shown:
             return None
-        instead = self._instead(seat, error)
+        instead = await self._instead(seat, error)
         if instead is not None:
             return instead
         return await self._ask() if seat.flight.error is not None and self._may_elect(seat, error) else None
 
-    def _instead(self, seat: Seat, error: Exception) -> Reply | None:
+    async def _instead(self, seat: Seat, error: Exception) -> Reply | None:
         """Give what has ended where nobody answers; and remember what will be refused again."""
         seat.abort()
-        if seat.is_leader and self._cache.negative is not None:
-            self._cache.negative.put(self._refusal_key(), error, self._call.io.now())
-        if self._last_resort is None or not _is_unanswered(error):
+        self._remember(seat, error)
+        if not self._has_last_resort or not _is_unanswered(error):
             return None
-        entry, self._last_resort = self._last_resort, None
-        return self._given(entry, "memory", is_stale=True)
+        self._has_last_resort = False
+        # Looked for again: it may have been invalidated meanwhile.
+        cache, question, now_ms = self._cache, self._question, self._cache.now_ms()
+        found = await cache.store.find(self._call.io, question.key, now_ms)
+        if found is None or not question.may_have(found.entry):
+            return None
+        state = cache.expiry.state(found.entry, now_ms, question.control.max_age_s)
+        return None if state == "expired" else await self._given(found.entry, found.level, is_stale=state != "fresh")
+
+    def _remember(self, seat: Seat, error: Exception) -> None:
+        # Where several were asked, the last one's refusal may not be that of the first.
+        accounts = {attempt.account for attempt in seat.flight.record.attempts}
+        if not seat.is_leader or self._cache.negative is None or len(accounts) > 1:
+            return
+        for target in self._call.targets:
+            redact(error, target.secret)
+        self._cache.negative.put(self._place, error, self._call.io.now())
 
     def _may_elect(self, seat: Seat, error: Exception) -> bool:
         """Let one of those who waited ask in the place of one that failed; who failed has tried what it could."""
-        is_late = self._call.io.now() >= seat.clock.total_at
-        if seat.is_leader or is_late or classify(error).reason in _FOR_ALL or not self._elections:
+        is_late, reason = self._call.io.now() >= seat.clock.total_at, classify(error).reason
+        if seat.is_leader or is_late or reason in _FOR_ALL or not self._elections:
             return False
-        self._elections -= 1
+        if reason not in _FOR_ONE:
+            self._elections -= 1
         return True
 
     def _over(self, seat: Seat, ending: Ending, error: BaseException | None) -> None:
@@ -264,7 +281,8 @@ class _Lookup:
             if outcome.status == "coalesced":
                 # Whoever began has left: this is now the call that asked.
                 outcome = replace(outcome, status="miss")
-            self._note(replace(outcome, refused=flight.refused))
+            kept = None if flight.kept is None else flight.kept.id
+            self._note(replace(outcome, entry_id=kept, refused=flight.refused))
             return
         for name in ("usage", "finish_reason", "answer_in_reasoning", "degradation"):
             setattr(record, name, getattr(told, name))

@@ -106,7 +106,7 @@ class VirtualIO:
         """Do something in the background: it goes on while something else waits, or in `settle()`."""
         return self._begin(branch, self._background.admit()) is not None
 
-    def start(self, branch: Branch[None]) -> Work | None:
+    def start(self, branch: Branch[None], lost: Callable[[], object] | None = None) -> Work | None:  # noqa: ARG002
         """Do something in the background that somebody waits for."""
         return self._begin(branch, self._background.admit(is_awaited=True))
 

@@ -78,12 +78,7 @@ WRONG: dict[str, Callable[[Path], None]] = {
 }
 
 
-NOT_YET = pytest.mark.xfail(strict=True, reason="`lock.db` and `flushes` are put beside another program's cache.db")
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[NOT_YET] if name == "a foreign database" else []) for name in WRONG]
-)
+@pytest.mark.parametrize("name", WRONG)
 def test_a_directory_that_is_not_ours(
     driver: Driver, emulator: StartEmulator, tmp_path: Path, caches: Any, caplog: pytest.LogCaptureFixture, name: str
 ) -> None:

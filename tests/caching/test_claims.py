@@ -87,7 +87,7 @@ def test_of_several_processes_one_wins(tmp_path: Path) -> None:
     assert "True\n" == run_child(RACE, tmp_path / "cache")
 
 
-def test_the_dead_hold_nothing(tier: DiskTier, claims: Claims) -> None:
+def test_the_dead_hold_nothing(claims: Claims) -> None:
     """What a process held that has ended is anybody's; what one holds that lives, or says nothing of itself, is its."""
     dead = run_child("print(__import__('deepseek_sdk.caching.claims', fromlist=['new_owner']).new_owner())").strip()
     for number, owner in enumerate((dead, new_owner(), "somebody")):

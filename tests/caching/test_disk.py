@@ -76,7 +76,7 @@ def test_overwriting_keeps_one_record(tier: DiskTier) -> None:
     key = put(tier, 1, tags={"a": "1"})
     tier.put(key, b"new", meta_of(tags={"中": "文"}, model="v4", expires_ms=7, size=500), NOW_MS)
 
-    assert [Row(key, 500, "deepseek-flash", "v4", "acme", (("中", "文"),), NOW_MS, 7, 0)] == tier.select()
+    assert [Row(key, 500, "deepseek-flash", "v4", "acme", (("中", "文"),), NOW_MS, 7)] == tier.select()
     assert Totals(1, 500, NOW_MS) == tier.totals()
     assert b"new" == tier.get(key, NOW_MS)
 

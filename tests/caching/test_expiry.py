@@ -202,7 +202,7 @@ class TestValues:
     )
     def test_what_cannot_be_used_is_named(self, changes: dict[str, Any], name: str) -> None:
         """The message says which value it is."""
-        with pytest.raises(ConfigurationError, match=f"^{name} must be"):
+        with pytest.raises(ConfigurationError, match=f"^(ttl_)?{name} must be"):
             Expiry(**changes)
 
     def test_what_was_given_may_be_changed_afterwards(self) -> None:

@@ -292,9 +292,9 @@ def test_an_event_loop_that_ends(colour: str, gate: Gate) -> None:
     with RawServer(gate.then(HI), HI) as server:
         options = options_for(server, cache)
         others: list[Elsewhere] = []
+        client = AsyncClient(**options)
 
         async def lead() -> None:
-            client = AsyncClient(**options)
             asked = asyncio.ensure_future(client.chat.completions.create(**BODY))
             await asyncio.to_thread(until, lambda: seats(cache) == 1)
             others.extend(Elsewhere(colour, is_stream=number == 1, **options) for number in range(3))

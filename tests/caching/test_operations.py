@@ -136,6 +136,8 @@ def test_inspect(cache: ExactCache) -> None:
 
     assert entry_of("new", created_ms=AT_MS - 1000) == entry
     assert entry == cache.inspect(key[:16]) == cache.inspect(key[:3])
+    assert entry == cache.inspect(key.upper()) == cache.inspect(key[:5].upper())
+    assert 1 == cache.invalidate(key=key[:16].upper(), dry_run=True).count
     assert cache.inspect(key_of("nothing")) is None
 
 

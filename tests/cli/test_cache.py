@@ -10,16 +10,22 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from click.testing import CliRunner, Result
 
+from rich.cells import cell_len
+
 from deepseek_sdk.caching import ExactCache
 from deepseek_sdk.cli._app import app
+from deepseek_sdk.cli._cache import _REASONS, reason_in_words
 from deepseek_sdk.cli._language import Say
 from deepseek_sdk.cli.commands.cache import files_named
 from tests.caching.kept_answers import answer_of, entry_of, found, keep, key_of
 from tests.cli.conftest import run_program
+from tests.cli.terminal import CTRL_D
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
+
+    from tests.cli.conftest import StartTerminal
 
     Run = Callable[..., Result]
 
@@ -73,8 +79,9 @@ def test_stats(run: Run, directory: Path) -> None:
     """The numbers are those of the directory."""
     (row,) = rows(run("stats", "-o", "json"))
 
-    assert (str(directory), 3, 1, 2, 0) == tuple(row[n] for n in ("path", "entries", "expired", "tenants", "hits"))
-    assert ["deepseek-flash", "deepseek-v4-pro"] == row["models"]
+    assert (str(directory), 3, 1, 2) == tuple(row[n] for n in ("path", "entries", "expired", "tenants"))
+    assert {"deepseek-flash": 2, "deepseek-v4-pro": 1} == row["models"]
+    assert {"tenant:小明": 2, "tenant:acme": 1} == row["largest_tenants"]
     assert row["oldest"] < row["newest"]
     assert "entries" in run("stats").stdout
     assert "条目" in run("stats", lang="zh").stdout
@@ -112,6 +119,32 @@ def test_ls_as_a_table_and_as_csv(run: Run) -> None:
     assert {"feature": "=1+1"} == json.loads(told[2]["tags"])
 
 
+@pytest.mark.parametrize("output", ["table", "json", "csv"])
+@pytest.mark.parametrize("name", ["stats", "ls"])
+def test_nothing_is_told_that_the_directory_does_not_hold(run: Run, name: str, output: str) -> None:
+    """How often answers were given is not known: what evicts them counts to three, and processes count their own."""
+    assert "hits" not in run(name, "-o", output).stdout
+
+
+@pytest.mark.parametrize("tenant", ["key:" + key_of("a key"), "tenant:" + "小明" * 20, "function:local"])
+def test_a_list_fits_into_a_window(run: Run, directory: Path, tenant: str) -> None:
+    """A row takes 100 cells and what its tags take beyond their column; the time is told shortly, and tags come last."""
+    cache = ExactCache(directory, ttl_s=None)
+    known = {"model": "deepseek-v4-flash", "tags": (("t", "x"),), "created_ms": cache.now_ms()}
+    keep(
+        cache,
+        entry_of("wide", tenant=tenant, **known),
+        entry_of("far", tenant=tenant, **{**known, "created_ms": 2**60}),
+    )
+    cache.close()
+    head, _, far, first, *others = run("ls").stdout.splitlines()
+
+    assert ["ID", "kept", "model", "tenant", "bytes", "tags"] == head.split()
+    assert all(cell_len(line) <= 100 for line in (head, first, *others))
+    assert all(line.endswith(" t=x") for line in (far, first))
+    assert str(2**60) in far
+
+
 def test_inspect(run: Run) -> None:
     """What is known of an answer is shown, and no text."""
     (row,) = rows(run("inspect", key_of("new")[:16], "-o", "json"))
@@ -140,6 +173,52 @@ def test_inspect_with_texts(run: Run, output: str) -> None:
     assert "\x1b" not in done.stdout.replace("\\u001b", "\x1b")
 
 
+def test_texts_are_readable(run: Run, directory: Path) -> None:
+    """What was said stands below the table as people read it, each part by its name; nothing is JSON in a cell."""
+    made = {"id": "call_1", "type": "function", "function": {"name": "weather", "arguments": '{"city": "杭州"}'}}
+    other = {"id": "call_2", "type": "custom", "custom": {"name": "shell", "input": "ls"}}
+    message = {"content": "One\nTwo", "reasoning_content": "Let me see.", "tool_calls": [made, other]}
+    choices = [
+        {"index": 0, "finish_reason": "tool_calls", "message": message},
+        {"index": 1, "finish_reason": "stop", "message": {"content": None, "refusal": "No."}},
+    ]
+    text = [{"index": 0, "finish_reason": "stop", "text": "A text"}]
+    cache = ExactCache(directory, ttl_s=None)
+    keep(cache, entry_of("calls", created_ms=cache.now_ms(), answer=json.dumps(answer_of(choices=choices)).encode()))
+    keep(cache, entry_of("text", created_ms=cache.now_ms(), answer=json.dumps(answer_of(choices=text)).encode()))
+    cache.close()
+    shown = run("inspect", key_of("calls"), "--show-text").stdout.split("\n\n")[1:]
+
+    assert [
+        "[user]\n你好？",
+        "[reasoning]\nLet me see.",
+        "[answer]\nOne\nTwo",
+        '[tool call]\nweather({"city": "杭州"})',
+        "[tool call]\nshell(ls)",
+        "[refusal 2]\nNo.\n",
+    ] == shown
+    assert run("inspect", key_of("text"), "--show-text", lang="zh").stdout.endswith("[回答]\nA text\n")
+
+
+def test_capitals(run: Run) -> None:
+    """Hex digits are hex digits."""
+    name = key_of("new")[:16].upper()
+
+    assert key_of("new") == rows(run("inspect", name, "-o", "json"))[0]["key"]
+    assert 1 == rows(run("purge", "--id", name, "--yes", "-o", "json"))[0]["count"]
+
+
+def test_a_table_in_a_pipe(run: Run, directory: Path) -> None:
+    """A long value is not cut in a pipe, and draws no line as long as itself."""
+    cache = ExactCache(directory, ttl_s=None)
+    keep(cache, entry_of("long", created_ms=cache.now_ms(), route="r" * 300))
+    cache.close()
+    head, rule, *lines = run("inspect", key_of("long")).stdout.splitlines()
+
+    assert (["fact", "value"], 100, {"─"}) == (head.split(), len(rule), set(rule))
+    assert any("r" * 300 in line for line in lines)
+
+
 @pytest.mark.parametrize(
     ("name", "code", "words"),
     [("xyz", 2, "hex digits"), ("0" * 64, 1, "no answer"), ("", 2, "hex digits")],
@@ -160,6 +239,9 @@ def test_inspect_what_is_not_there(run: Run, name: str, code: int, words: str) -
         (["--model", "deepseek-v4-pro"], {"new", "old"}),
         (["--tenant", "acme"], {"new", "old"}),
         (["--tenant", "acme", "--older-than", "7d"], {"new", "old", "hers"}),
+        (["--id", key_of("new")], {"old", "hers"}),
+        (["--id", key_of("hers")[:7]], {"new", "old"}),
+        (["--id", key_of("hers")[:7], "--model", "deepseek-flash"], {"new", "old", "hers"}),
         (["--all"], set()),
     ],
 )
@@ -174,17 +256,51 @@ def test_purge(run: Run, directory: Path, arguments: list[str], expected: set[st
     assert {**would, "is_dry_run": False} == did
 
 
-@pytest.mark.parametrize(("said", "code", "remaining"), [("y\n", 0, 0), ("n\n", 1, 3), ("", 1, 3)])
-def test_purge_asks(run: Run, directory: Path, said: str, code: int, remaining: int) -> None:
-    """Nothing is removed before somebody agrees; the question is no data."""
-    done = run("purge", "--all", text=said, lang="zh")
+@pytest.mark.parametrize(("said", "code", "remaining"), [("y", 0, 0), ("n", 1, 3), (CTRL_D, 1, 3)])
+def test_purge_asks(terminal: StartTerminal, directory: Path, said: str, code: int, remaining: int) -> None:
+    """Nothing is removed before somebody agrees."""
+    asking = terminal("--lang", "zh", "cache", "purge", "--all", "--path", str(directory))
+    asking.read_until("确定删除 3 条回答")
+    asking.enter(said)
 
-    assert (code, remaining) == (done.exit_code, len(left(directory)))
-    assert "确定删除 3 条回答" in done.stderr
-    assert "确定" not in done.stdout
+    assert (code, remaining) == (asking.finish(), len(left(directory)))
 
 
-@pytest.mark.parametrize("arguments", [[], ["--all", "--tag", "x"], ["--older-than", "soon", "--yes"]])
+@pytest.mark.parametrize("said", ["y\n", "n\n", ""])
+@pytest.mark.parametrize(("lang", "words"), [("en", "give --yes"), ("zh", "需要加上 --yes")])
+def test_purge_without_a_terminal(run: Run, directory: Path, said: str, lang: str, words: str) -> None:
+    """A program that has nobody to ask is told what to give, whatever comes from stdin."""
+    done = run("purge", "--all", text=said, lang=lang)
+
+    assert (2, "", 3) == (done.exit_code, done.stdout, len(left(directory)))
+    assert words in done.stderr
+
+
+def test_purge_of_one_that_is_not_there(run: Run, directory: Path) -> None:
+    """An id that none has, or several, removes nothing."""
+    cache = ExactCache(directory, ttl_s=None)
+    keep(cache, *(entry_of(number, created_ms=cache.now_ms()) for number in range(17)))
+    cache.close()
+    twice = next(digit for digit in "0123456789abcdef" if sum(key_of(n).startswith(digit) for n in range(17)) > 1)
+
+    assert (1, 3) == tuple(run("purge", "--id", name, "--yes").exit_code for name in ("0" * 64, twice))
+    assert 3 == len(left(directory))
+
+
+@pytest.mark.parametrize(
+    ("name", "meant"), [("flush", "purge --all"), ("clear", "purge --all"), ("rm", "purge"), ("list", "ls")]
+)
+def test_what_commands_are_called_elsewhere(name: str, meant: str) -> None:
+    """Who takes a command from another program is led to ours."""
+    done = CliRunner().invoke(app, ["cache", name])
+
+    assert 2 == done.exit_code
+    assert f"Did you mean {meant!r}?" in done.stderr
+
+
+@pytest.mark.parametrize(
+    "arguments", [[], ["--all", "--tag", "x"], ["--all", "--id", "1"], ["--older-than", "soon", "--yes"]]
+)
 def test_purge_of_nothing_in_particular(run: Run, directory: Path, arguments: list[str]) -> None:
     """What is to go must be said, and once."""
     assert 2 == run("purge", *arguments).exit_code
@@ -214,7 +330,47 @@ def test_export_and_import(run: Run, directory: Path, tmp_path: Path) -> None:
     assert {"new", "old", "hers"} == left(directory)
     (row,) = rows(run("import", "-", "-o", "json", text=b"{}\n" + file.read_bytes()))
     assert {"kept": 0, "skipped": 3, "reasons": {"schema": 1, "known": 2}} == row
-    assert "schema: 1" in run("import", "-", text=b"{}").stdout
+
+
+@pytest.mark.parametrize(
+    ("lang", "words"), [("en", ("of another format or version", "too large")), ("zh", ("格式或版本不同", "太大"))]
+)
+def test_lines_that_are_skipped(run: Run, lang: str, words: tuple[str, str]) -> None:
+    """Each bad line is told once, in the language that is asked for, and no word of the code; it is a failure."""
+    done = run("import", "-", text=b"{}\n\n{}\n" + b"x" * 2**26, lang=lang)
+
+    assert 1 == done.exit_code
+    assert 3 == len(done.stderr.splitlines())
+    assert [2, 1] == [done.stderr.count(word) for word in words]
+    assert ", ".join((f"{words[0]}: 2", f"{words[1]}: 1")) in done.stdout
+    assert not any(word in done.output for word in ("schema", "too_large"))
+
+
+def test_many_lines_that_are_skipped(run: Run) -> None:
+    """Not all of many bad lines are told one by one, and all are counted."""
+    done = run("import", "-", "-o", "json", text=b"{}\n" * 50)
+
+    assert (20, 50) == (len(done.stderr.splitlines()), json.loads(done.stdout)[0]["skipped"])
+
+
+def test_importing_what_is_known_is_no_failure(run: Run, tmp_path: Path) -> None:
+    """A file that is imported again, or is empty, is as it should be."""
+    file = tmp_path / "answers.jsonl"
+    run("export", str(file))
+    again = run("import", str(file))
+
+    assert (0, "") == (again.exit_code, again.stderr)
+    assert "kept already" in again.stdout
+    assert 0 == run("import", "-", text=b"").exit_code
+
+
+def test_every_reason_has_words() -> None:
+    """What refuses a line has words in both languages."""
+    told = {*_REASONS} - {"known", "tenant", "flushed", "expired"}
+
+    assert {"json", "schema", "key", "facts", "answer", "pieces", "too_large", "empty", "length", "incomplete"} <= told
+    assert all(reason_in_words(reason, Say("en")) != reason_in_words(reason, Say("zh")) for reason in _REASONS)
+    assert "new" == reason_in_words("new", Say("zh"))
 
 
 def test_import_makes_a_cache(run: Run, tmp_path: Path) -> None:
@@ -246,6 +402,51 @@ def test_no_cache(tmp_path: Path, name: str) -> None:
 
     assert (3, "", False) == (done.exit_code, done.stdout, path.exists())
     assert "DEEPSEEK_SDK_CACHE=exact" in done.stderr
+
+
+@pytest.mark.parametrize("name", ["stats", "ls", "inspect 12", "purge --all --yes", "export", "import -"])
+@pytest.mark.parametrize("place", ["file", "file/below", "x" * 300, "other"])
+def test_paths_that_cannot_be_used(tmp_path: Path, name: str, place: str) -> None:
+    """What is no directory of a cache is named with what is wrong, and not by the word of a class."""
+    (tmp_path / "file").write_text("", encoding="utf-8")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "mine.txt").write_text("", encoding="utf-8")
+    path = tmp_path / place
+    done = CliRunner().invoke(app, ["--lang", "en", "cache", *name.split(), f"--path={path}"])
+
+    assert (3, "") == (done.exit_code, done.stdout)
+    assert str(path) in done.stderr
+    assert (place == "file") == ("is a file" in done.stderr)
+    assert "ConfigurationError" not in done.stderr
+    assert {"file", "other"} == {found.name for found in tmp_path.iterdir()}
+
+
+@pytest.mark.parametrize("said", ["~/cache", "cache", "./cache", "."])
+def test_how_paths_may_be_written(directory: Path, said: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A path may begin at home, or where the program was started, which is then told in full."""
+    monkeypatch.setenv("HOME", str(directory.parent))
+    monkeypatch.setenv("USERPROFILE", str(directory.parent))
+    monkeypatch.chdir(directory.parent)
+    done = CliRunner().invoke(app, ["--lang", "en", "cache", "stats", "-o", "json", f"--path={said}"])
+
+    if said == ".":
+        assert f"no cache in {directory.parent}." in done.stderr
+    else:
+        assert str(directory) == rows(done)[0]["path"]
+
+
+def test_a_home_that_nobody_has() -> None:
+    """A home that is not known is misuse."""
+    assert 2 == CliRunner().invoke(app, ["cache", "ls", "--path=~nobody-of-that-name/x"]).exit_code
+
+
+@pytest.mark.parametrize("name", ["none.jsonl", "none/none.jsonl"])
+def test_import_of_no_file_makes_no_cache(tmp_path: Path, name: str) -> None:
+    """Where there is nothing to import, nothing is made."""
+    path = tmp_path / "cache"
+    done = CliRunner().invoke(app, ["cache", "import", str(tmp_path / name), "--path", str(path)])
+
+    assert (1, False) == (done.exit_code, path.exists())
 
 
 def test_the_usual_directory(tmp_path: Path, directory: Path, monkeypatch: pytest.MonkeyPatch) -> None:

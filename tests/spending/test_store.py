@@ -13,7 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from deepseek_sdk._processes import born, is_alive
-from deepseek_sdk.spending import processes, store
+from deepseek_sdk.spending import store
 from deepseek_sdk.spending.desk import Shortage
 from tests.spending.desks import Counter, end
 
@@ -189,8 +189,8 @@ def test_elsewhere_silence_alone_tells(monkeypatch: pytest.MonkeyPatch) -> None:
     """On Windows no process may be asked whether it is there: the question would end it."""
     monkeypatch.setattr(sys, "platform", "win32")
 
-    assert processes.is_alive(2**22 + 1, "", 1)
-    assert not processes.is_alive(os.getpid(), "", 61)
+    assert is_alive(2**22 + 1, "", 1)
+    assert not is_alive(os.getpid(), "", 61)
 
 
 def test_old_periods_are_forgotten(path: Path) -> None:

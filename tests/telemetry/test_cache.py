@@ -154,12 +154,12 @@ def test_lookups_by_outcome(heard: Heard) -> None:
     for outcome in (
         *[hit()] * 2,
         hit("stale", tier="semantic", similarity=0.93),
-        *(CacheOutcome(status=status) for status in ("miss", "refresh", "bypass", "negative", "error")),
+        *(CacheOutcome(status=status) for status in ("miss", "refresh", "bypass", "negative")),
     ):
         told(telemetry, outcome)
 
     assert {("exact", "hit"): 2, ("semantic", "stale"): 1} | {
-        ("exact", status): 1 for status in ("miss", "refresh", "bypass", "negative", "error")
+        ("exact", status): 1 for status in ("miss", "refresh", "bypass", "negative")
     } == lookups(heard)
 
 

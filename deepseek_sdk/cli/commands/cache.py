@@ -4,27 +4,30 @@ from __future__ import annotations
 
 import sys
 import time
+from collections import Counter
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from deepseek_sdk.caching import ExactCache
+from deepseek_sdk.caching import ExactCache, exchange
 from deepseek_sdk.caching.directory import DATABASE
 from deepseek_sdk.caching.exact import default_path
-from deepseek_sdk.caching.operations import selected
+from deepseek_sdk.caching.operations import key_of, opened, selected
 from deepseek_sdk.cli._cache import (
     entry_facts,
     fact_headings,
     facts_in_words,
     flat,
-    in_words,
+    list_cells,
     list_headings,
     list_row,
+    reason_in_words,
+    said_in_words,
     totals,
 )
-from deepseek_sdk.cli._exits import Exit
+from deepseek_sdk.cli._exits import Exit, hide_keys
 from deepseek_sdk.cli._language import Say, language_option
 from deepseek_sdk.cli._output import output_option, show
 from deepseek_sdk.cli._suggesting import SuggestingGroup
@@ -32,19 +35,38 @@ from deepseek_sdk.cli._terminal import console_of
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 __all__ = ["command"]
 
 # How much may be kept is for the programs to say that use the cache.
 _NO_LIMIT = 2**62
 _MAX_ENTRY_BYTES = 64 * 2**20
+# Lines that are skipped for these reasons are as they should be.
+_GOOD = frozenset({"expired", "flushed", "known", "tenant"})
+# So many of the others are told one by one.
+_TOLD = 20
 
 
 class NoCacheError(click.ClickException):
-    """There is nothing to look at."""
+    """There is nothing to look at, or it cannot be used."""
 
     exit_code = Exit.CONFIGURATION
+
+
+class CacheCommands(SuggestingGroup):
+    """Knows what people call these commands elsewhere."""
+
+    other_names: Mapping[str, str] = {
+        "clear": "purge --all",
+        "delete": "purge",
+        "flush": "purge --all",
+        "invalidate": "purge",
+        "list": "ls",
+        "remove": "purge",
+        "rm": "purge",
+        "show": "inspect",
+    }
 
 
 def read_age(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
@@ -57,15 +79,27 @@ def read_age(_: click.Context, parameter: click.Parameter, value: str | None) ->
     return value
 
 
-def read_id(_: click.Context, parameter: click.Parameter, value: str) -> str:
-    """Read the beginning of a key."""
-    if not value or set(value) - set("0123456789abcdef"):
+def read_id(_: click.Context, parameter: click.Parameter, value: str | None) -> str | None:
+    """Read the beginning of a key, in small or capital letters."""
+    if value is not None and (not value or set(value.lower()) - set("0123456789abcdef")):
         raise click.BadParameter(f"{value!r} is not the beginning of a key: hex digits.", param=parameter)
-    return value
+    return None if value is None else value.lower()
+
+
+def read_path(_: click.Context, parameter: click.Parameter, value: Path | None) -> Path | None:
+    """Read a directory; shells leave a ~ in --path=~/x to the program."""
+    try:
+        return None if value is None else value.expanduser().absolute()
+    except RuntimeError:
+        raise click.BadParameter(f"{str(value)!r} names the home of nobody.", param=parameter) from None
 
 
 path_option = click.option(
-    "--path", type=click.Path(path_type=Path), metavar="DIR", help="The directory; else the usual one of this user."
+    "--path",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    callback=read_path,
+    help="The directory; else the usual one of this user.",
 )
 secret_option = click.option(
     "--secret-file",
@@ -78,7 +112,7 @@ model_option = click.option("--model", metavar="MODEL", help="Only those asked o
 tenant_option = click.option("--tenant", metavar="NAME", help="Only those of this tenant.")
 
 
-@click.group("cache", cls=SuggestingGroup, short_help="Look at the answers that are kept, remove or move them.")
+@click.group("cache", cls=CacheCommands, short_help="Look at the answers that are kept, remove or move them.")
 def command() -> None:
     """
     Look at the answers that programs keep on this machine, remove them, or move them to another.
@@ -111,12 +145,12 @@ def show_stats(*, path: Path | None, lang: str, output: str) -> None:
 def list_answers(
     *, path: Path | None, tag: str | None, model: str | None, tenant: str | None, limit: int, lang: str, output: str
 ) -> None:
-    """List answers, the newest first: when they were kept, of which model, and how often they were given."""
+    """List answers, the newest first: when they were kept, of which model, whose, and with which tags."""
     say = Say(lang)
     with existing(path, say) as cache:
         found = cache.ls(tag=tag, model=model, tenant=tenant, limit=limit or None)
-    rows = [list_row(row) for row in found]
-    show(made_for(rows, output), output=output, headings=list_headings(say), cells=[in_words(row) for row in rows])
+    rows, cells = [list_row(row) for row in found], [list_cells(row) for row in found]
+    show(made_for(rows, output), output=output, headings=list_headings(say), cells=cells)
 
 
 @command.command("inspect", short_help="Show what is known of one answer.")
@@ -134,7 +168,10 @@ def inspect(*, name: str, show_text: bool, path: Path | None, secret_file: Any, 
         is_there = entry is not None or cache.stats().errors.get("bad_record", 0) > 0
     if entry is None:
         raise click.ClickException(_unreadable(say) if is_there else _no_answer(say).format(name))
-    show_facts(entry_facts(entry, with_text=show_text), output, say)
+    is_table = output == "table"
+    show_facts(entry_facts(entry, with_text=show_text and not is_table), output, say)
+    if show_text and is_table:
+        click.echo("\n" + said_in_words(entry, say))
 
 
 def _no_answer(say: Say) -> str:
@@ -153,6 +190,7 @@ def _unreadable(say: Say) -> str:
 @tag_option
 @model_option
 @tenant_option
+@click.option("--id", "key", metavar="ID", callback=read_id, help="Only the one whose key begins with ID.")
 @click.option(
     "--older-than", metavar="AGE", callback=read_age, help="Only those kept so long ago, 7d or 24h, or before a date."
 )
@@ -165,17 +203,21 @@ def purge(*, path: Path | None, is_all: bool, dry_run: bool, yes: bool, lang: st
     """
     Remove answers, also from the memory of programs that run: those for which all that is given holds.
 
-    It asks before it removes anything, unless --yes is given.
+    It asks before it removes anything, unless --yes is given; where there is no terminal to ask, --yes is needed.
     """
     say = Say(lang)
     chosen = {name: value for name, value in only.items() if value is not None}
     if is_all == bool(chosen):
         text = say(
-            en="give --tag, --model, --tenant or --older-than, or --all alone",
-            zh="请指定 --tag、--model、--tenant 或 --older-than，或者单独使用 --all",
+            en="give --id, --tag, --model, --tenant or --older-than, or --all alone",
+            zh="请指定 --id、--tag、--model、--tenant 或 --older-than，或者单独使用 --all",
         )
         raise click.UsageError(text)
+    if not (yes or dry_run):
+        check_terminal(say)
     with existing(path, say) as cache:
+        if "key" in chosen:
+            chosen["key"] = whole_key(cache, chosen["key"], say)
         count, size = counted(cache, chosen)
         if count and not dry_run and (yes or is_agreed(count, say)):
             removed = cache.invalidate(**chosen) if chosen else cache.flush()
@@ -186,6 +228,25 @@ def purge(*, path: Path | None, is_all: bool, dry_run: bool, yes: bool, lang: st
         "bytes": say(en="bytes", zh="字节"),
     }
     show([row], output=output, headings=headings)
+
+
+def check_terminal(say: Say) -> None:
+    """See to it that there is somebody to ask."""
+    if sys.stdin is None or not sys.stdin.isatty():
+        text = say(
+            en="there is no terminal to ask before anything is removed: give --yes",
+            zh="没有终端可供确认，删除需要加上 --yes",
+        )
+        raise click.UsageError(text)
+
+
+def whole_key(cache: ExactCache, name: str, say: Say) -> str:
+    """Find the one answer whose key begins like that."""
+    with opened(cache) as tier:
+        key = key_of(cache, tier, name)
+    if key is None:
+        raise click.ClickException(_no_answer(say).format(name))
+    return key
 
 
 def counted(cache: ExactCache, chosen: Mapping[str, Any]) -> tuple[int, int]:
@@ -236,25 +297,62 @@ def import_answers(
     """
     Keep the answers of FILE, or of stdin where it is -, but for those that have ended or are known.
 
-    Lines that cannot be used are skipped and counted.
+    Lines that cannot be used are skipped and counted; where there are no others, it ends with 1.
     """
     say = Say(lang)
-    with used(path or default_path(), secret_of(secret_file)) as cache, files_named(file, say):
+    skipped: Counter[str] = Counter()
+    with used(path or default_path(), say, secret_of(secret_file)) as cache, files_named(file, say):
         source: Any = sys.stdin.buffer if file == "-" else file
-        done = cache.import_(source, tenant=tenant)
+        done = exchange.bring_in(cache, source, tenant=tenant, skip=teller(skipped, say))
     row = {"kept": done.kept, "skipped": sum(done.skipped.values()), "reasons": dict(done.skipped)}
     headings = {
         "kept": say(en="kept", zh="已导入"),
         "skipped": say(en="skipped", zh="已跳过"),
         "reasons": say(en="reasons", zh="原因"),
     }
-    reasons = ", ".join(f"{name}: {count}" for name, count in done.skipped.items()) or None
+    reasons = ", ".join(f"{reason_in_words(name, say)}: {count}" for name, count in done.skipped.items()) or None
     show(made_for([row], output), output=output, headings=headings, cells=[{**row, "reasons": reasons}])
+    if done.skipped and not (done.kept or _GOOD & done.skipped.keys()):
+        click.get_current_context().exit(Exit.FAILURE)
+
+
+def teller(skipped: Counter[str], say: Say) -> Callable[[int, str], None]:
+    """Make what tells of the first bad lines; how many there are of each kind is counted in the end."""
+
+    def tell(number: int, reason: str) -> None:
+        if reason not in _GOOD and skipped.total() < _TOLD:
+            skipped[reason] += 1
+            text = say(en="line {:,} was skipped: {}", zh="第 {:,} 行已跳过：{}")
+            say_aside(text.format(number, reason_in_words(reason, say)))
+
+    return tell
 
 
 @contextmanager
-def used(path: Path, secret: bytes | None = None) -> Iterator[ExactCache]:
-    """Open a cache, whatever the programs that use it allow, and close it."""
+def used(path: Path, say: Say, secret: bytes | None = None) -> Iterator[ExactCache]:
+    """Open a cache, whatever the programs that use it allow, and close it; tell what is wrong with it."""
+    check_directory(path, say)
+    try:
+        with _opened(path, secret) as cache:
+            yield cache
+    except ConfigurationError as error:
+        raise NoCacheError(hide_keys(str(error))) from error
+
+
+def check_directory(path: Path, say: Say) -> None:
+    """Refuse what is no directory."""
+    try:
+        # The second is for directories that may not be looked into.
+        is_file, _ = path.is_file(), (path / DATABASE).exists()
+    except OSError as error:
+        text = say(en="{} cannot be used: {}", zh="无法使用 {}：{}")
+        raise NoCacheError(text.format(path, error.strerror or error)) from error
+    if is_file:
+        raise NoCacheError(say(en="{} is a file, not a directory", zh="{} 是文件，不是目录").format(path))
+
+
+@contextmanager
+def _opened(path: Path, secret: bytes | None) -> Iterator[ExactCache]:
     cache = ExactCache(
         path,
         ttl_s=None,
@@ -275,6 +373,7 @@ def used(path: Path, secret: bytes | None = None) -> Iterator[ExactCache]:
 def existing(path: Path | None, say: Say, secret: bytes | None = None) -> Iterator[ExactCache]:
     """Open a cache that is there; who looks for one does not make it."""
     found = path or default_path()
+    check_directory(found, say)
     if not (found / DATABASE).exists():
         text = say(
             en='there is no cache in {}. Clients keep answers where they are made with cache="exact", or where the'
@@ -283,7 +382,7 @@ def existing(path: Path | None, say: Say, secret: bytes | None = None) -> Iterat
             "（DEEPSEEK_SDK_CACHE=exact），回答就会写入缓存。可用 --path 指定其他目录。",
         )
         raise NoCacheError(text.format(found))
-    with used(found, secret) as cache:
+    with used(found, say, secret) as cache:
         yield cache
 
 
