@@ -36,8 +36,8 @@ __all__ = [
     "totals",
 ]
 
-# So many cells of a tenant's name are shown in a table; the rest of a hash tells nobody anything.
-_TENANT_CELLS, _HASH_CELLS = 16, 12
+# So many cells of a tenant's name are shown in a table: most are hashes.
+_TENANT_CELLS = 12
 # So many tenants are told one by one.
 _MOST_TENANTS = 10
 
@@ -104,9 +104,17 @@ def list_headings(say: Say) -> dict[str, str]:
 def list_cells(row: Row) -> dict[str, Any]:
     """Word an answer for a table that fits into a window of 100 cells."""
     told = list_row(row)
-    tenant = Text(told["tenant"])
-    tenant.truncate(_HASH_CELLS if tenant.plain.startswith("key:") else _TENANT_CELLS, overflow="ellipsis")
-    return {**told, "created": _moment(row.created_ms), "tenant": tenant.plain, "tags": _pairs(told["tags"])}
+    tenant = _shortened(told["tenant"])
+    return {**told, "created": _moment(row.created_ms), "tenant": tenant, "tags": _pairs(told["tags"])}
+
+
+def _shortened(tenant: str) -> str:
+    """Cut a tenant's name; where the caller's word has no room beside its kind, it is the word that is shown."""
+    shown = Text(tenant)
+    if shown.cell_len > _TENANT_CELLS:
+        shown = Text(tenant.removeprefix("tenant:"))
+    shown.truncate(_TENANT_CELLS, overflow="ellipsis")
+    return shown.plain
 
 
 def _moment(ms: int) -> str:

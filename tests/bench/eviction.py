@@ -277,8 +277,6 @@ def main() -> None:
     options = parser.parse_args()
     written, policies = traces(options.requests), (*POLICIES, OPT)
     cells = everything(written, policies)
-    if options.plot:
-        plot(cells, options.plot)
     title = f"Hit rates, {options.requests:,} requests"
     others = [name for name in policies if name != BASE]
     lines = itertools.chain(
@@ -290,6 +288,8 @@ def main() -> None:
     for line in lines:
         sys.stdout.write(f"{line}\n")
         sys.stdout.flush()
+    if options.plot:
+        plot(cells, options.plot)
 
 
 if __name__ == "__main__":

@@ -182,7 +182,7 @@ def test_export_among_the_files_of_the_cache(made: MakeCache) -> None:
     assert 1 == len(cache.ls())
 
 
-@pytest.mark.parametrize("name", ["none/a.jsonl", "file/a.jsonl", "x" * 240])
+@pytest.mark.parametrize("name", ["none/a.jsonl", "file/a.jsonl", "x" * 250])
 def test_export_to_a_place_that_is_not_there(made: MakeCache, tmp_path: Path, name: str) -> None:
     """An error names the file that was asked for, and not the one that is written beside it."""
     (tmp_path / "file").write_text("", encoding="utf-8")

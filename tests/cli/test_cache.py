@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from click.testing import CliRunner, Result
-
 from rich.cells import cell_len
 
 from deepseek_sdk.caching import ExactCache
@@ -126,23 +125,29 @@ def test_nothing_is_told_that_the_directory_does_not_hold(run: Run, name: str, o
     assert "hits" not in run(name, "-o", output).stdout
 
 
-@pytest.mark.parametrize("tenant", ["key:" + key_of("a key"), "tenant:" + "小明" * 20, "function:local"])
+@pytest.mark.parametrize("tenant", ["key:" + key_of("a key"), "tenant:" + "小明" * 20, "tenant:production"])
 def test_a_list_fits_into_a_window(run: Run, directory: Path, tenant: str) -> None:
-    """A row takes 100 cells and what its tags take beyond their column; the time is told shortly, and tags come last."""
+    """A row leaves 24 of 100 cells to its tags, which come last, and go on in further lines."""
     cache = ExactCache(directory, ttl_s=None)
-    known = {"model": "deepseek-v4-flash", "tags": (("t", "x"),), "created_ms": cache.now_ms()}
-    keep(
-        cache,
-        entry_of("wide", tenant=tenant, **known),
-        entry_of("far", tenant=tenant, **{**known, "created_ms": 2**60}),
-    )
+    tags = (("feature", "search"), ("user", "小明"))
+    keep(cache, entry_of("wide", tenant=tenant, model="deepseek-v4-flash", tags=tags, created_ms=cache.now_ms() + 1))
     cache.close()
-    head, _, far, first, *others = run("ls").stdout.splitlines()
+    head, _, first, *_ = run("ls").stdout.splitlines()
 
     assert ["ID", "kept", "model", "tenant", "bytes", "tags"] == head.split()
-    assert all(cell_len(line) <= 100 for line in (head, first, *others))
-    assert all(line.endswith(" t=x") for line in (far, first))
-    assert str(2**60) in far
+    assert first.endswith(" feature=search, user=小明")
+    assert cell_len(first.removesuffix("feature=search, user=小明")) <= 100 - 24
+
+
+@pytest.mark.parametrize(("created_ms", "shown"), [(2**60, str(2**60)), (1_000_000_000_000, "2001-09-09")])
+def test_when_an_answer_was_kept(run: Run, directory: Path, created_ms: int, shown: str) -> None:
+    """What is of another year has a year, and an instant that no calendar has is a number."""
+    cache = ExactCache(directory, ttl_s=None)
+    keep(cache, entry_of("then", created_ms=created_ms))
+    cache.close()
+    (line,) = (line for line in run("ls").stdout.splitlines() if key_of("then")[:16] in line)
+
+    assert shown in line.split()
 
 
 def test_inspect(run: Run) -> None:

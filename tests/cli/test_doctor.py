@@ -14,6 +14,7 @@ import subprocess
 import sys
 import threading
 import time
+import tomllib
 from dataclasses import replace
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -839,6 +840,15 @@ def test_requirements_of_this_library() -> None:
     assert ["no-such-package", "click>=99 (" + importlib.metadata.version("click") + ")"] == unmet(
         [Requirement("no-such-package"), Requirement("click>=99")]
     )
+
+
+def test_the_extra_of_the_cache_is_one_package() -> None:
+    """Who has installed diskcache has the extra."""
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    wanted = [Requirement(text) for text in project["optional-dependencies"]["cache"]]
+
+    assert ["diskcache"] == [one.name for one in wanted]
+    assert "ok" == judge_extra("cache", wanted, ENGLISH).status
 
 
 def test_unknown_variables() -> None:
