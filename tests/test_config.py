@@ -65,6 +65,7 @@ def test_every_setting_has_a_variable(monkeypatch: pytest.MonkeyPatch) -> None:
         "plain": "direct",
         "lang": "zh",
         "lint": "strict",
+        "cache": "exact",
         "base_url": "https://h.example/v1",
     }
     for setting in SETTINGS.values():

@@ -14,6 +14,7 @@ from deepseek_sdk import errors
 from deepseek_sdk._wire import stub_request, stub_response
 from deepseek_sdk.errors import (
     BudgetExceededError,
+    CacheMissError,
     CircuitOpenError,
     ConcurrencyLimitError,
     ConfigurationError,
@@ -304,6 +305,7 @@ RULES: list[tuple[BaseException, str, bool, bool, bool]] = [
     (ReasoningBudgetExhausted(completion=COMPLETION), "reasoning_budget", False, False, False),
     (PriceFileError("x", path="p"), "configuration", False, False, False),
     (LedgerError("x", path="p"), "ledger", False, False, False),
+    (CacheMissError(key="k", response=RESPONSE), "cache_miss", False, False, False),
     (LIMITER, "limiter_timeout", False, True, False),
     (status(400), "rejected", False, False, False),
     (status(401), "authentication", False, True, False),

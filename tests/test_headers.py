@@ -28,7 +28,8 @@ from deepseek_sdk._wire import RAW_RESPONSE
         ({"X-Batch": "no"}, CallOptions()),
         ({"X-Session-Id": Omit()}, CallOptions()),
         ({"X-Batch": True}, CallOptions()),
-        ({"X-DeepSeek-Cache": "no"}, CallOptions()),
+        ({"X-DeepSeek-Cache": "refresh"}, CallOptions(cache="refresh")),
+        ({"x-deepseek-cache": "Only, max-age=5"}, CallOptions(cache="only, max-age=5")),
         ({"Authorization": "x", "X-Custom": "y"}, CallOptions()),
     ],
 )

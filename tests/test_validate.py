@@ -212,6 +212,6 @@ RECURSIVE["self"] = RECURSIVE
         ({}, None),
     ],
 )
-def test_what_is_no_json_is_found(body: dict[str, Any], expected: str | None) -> None:
+def test_what_is_no_key_is_found(body: dict[str, Any], expected: str | None) -> None:
     """The first field that cannot be written as JSON is named."""
     assert expected == unsendable_field(body)

@@ -27,23 +27,17 @@ class Finding:
         finish_reasons: How each choice ended; None for one that did not.
         size: How many bytes it takes.
         temperature: What it was asked for with, or 1.0, the server's default.
-        is_complete: All of it came, and the caller took all of it.
         is_empty: A choice says nothing and calls nothing: reasoning alone is no answer.
-        is_degraded: It came from a last resort.
-        is_continued: It was begun by one model and ended by another, or in another attempt.
+        is_degraded: It came from a last resort, or from another than was asked for.
         is_cut_prompt: Its prompt was cut or compressed to fit.
-        is_over_quota: Its tenant has written enough for now.
     """
 
     finish_reasons: tuple[str | None, ...]
     size: int
     temperature: float = _TEMPERATURE
-    is_complete: bool = True
     is_empty: bool = False
     is_degraded: bool = False
-    is_continued: bool = False
     is_cut_prompt: bool = False
-    is_over_quota: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,9 +111,9 @@ def refusal(finding: Finding, limits: Limits = Limits()) -> str | None:
 
     Returns:
         One word, or None where it is kept: "incomplete", "length", "content_filter", "finish_reason", "empty",
-        "degraded", "continued", "cut_prompt", "temperature", "too_large", "quota".
+        "degraded", "cut_prompt", "temperature", "too_large".
     """
-    if not finding.is_complete or not finding.finish_reasons or None in finding.finish_reasons:
+    if not finding.finish_reasons or None in finding.finish_reasons:
         return "incomplete"
     wrong = [reason for reason in finding.finish_reasons if reason not in _COMPLETE]
     if wrong:
@@ -132,11 +126,9 @@ def _reasons(finding: Finding, limits: Limits) -> list[tuple[str, bool]]:
     return [
         ("empty", finding.is_empty),
         ("degraded", finding.is_degraded),
-        ("continued", finding.is_continued),
         ("cut_prompt", finding.is_cut_prompt),
         ("temperature", is_too_warm),
         ("too_large", finding.size > limits.max_entry_bytes),
-        ("quota", finding.is_over_quota),
     ]
 
 

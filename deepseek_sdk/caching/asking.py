@@ -80,7 +80,7 @@ class Asking:
         found = await self._answered_elsewhere(io)
         if found is not None:
             self._end()
-            self._flight.find(found)
+            self._flight.give_way(found)
             return
         call = self._flight.call.replace(io=io, record=self._flight.record)
         reply = await self._proceed(call)

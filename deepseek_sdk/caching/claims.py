@@ -18,7 +18,6 @@ _TAKE = (
     "INSERT INTO claim (key, owner, until_ms) VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE SET"
     " owner = excluded.owner, until_ms = excluded.until_ms WHERE claim.until_ms <= ? OR claim.owner = excluded.owner"
 )
-_RENEW = "UPDATE claim SET until_ms = ? WHERE key = ? AND owner = ?"
 _RELEASE = "DELETE FROM claim WHERE key = ? AND owner = ?"
 _HOLDER = "SELECT owner FROM claim WHERE key = ? AND until_ms > ?"
 
@@ -68,27 +67,8 @@ class Claims:
         Raises:
             StoreError: The disk cannot be used.
         """
-        values = (key, owner, _until(lease_s, now_ms), now_ms)
+        values = (key, owner, now_ms + int(lease_s * 1000), now_ms)
         return self._tier.write(lambda lane: _take(lane, values) or (_bury(lane, key, now_ms) and _take(lane, values)))
-
-    def renew(self, key: str, owner: str, lease_s: float, now_ms: int) -> bool:
-        """
-        Hold a key for longer.
-
-        Args:
-            key: What.
-            owner: Who.
-            lease_s: For how long from now, in seconds.
-            now_ms: The time, in milliseconds since 1970.
-
-        Returns:
-            Whether it is still the owner's.
-
-        Raises:
-            StoreError: The disk cannot be used.
-        """
-        values = (_until(lease_s, now_ms), key, owner)
-        return self._tier.write(lambda lane: lane.insist(_RENEW, values).rowcount > 0)
 
     def release(self, key: str, owner: str) -> bool:
         """
@@ -106,7 +86,7 @@ class Claims:
         """
         return self._tier.write(lambda lane: lane.insist(_RELEASE, (key, owner)).rowcount > 0)
 
-    def holder(self, key: str, now_ms: int) -> bool:
+    def is_held(self, key: str, now_ms: int) -> bool:
         """
         Tell whether somebody holds a key.
 
@@ -137,7 +117,3 @@ def _bury(lane: Lane, key: str, now_ms: int) -> bool:
 def _owner(lane: Lane, key: str, now_ms: int) -> str | None:
     row = lane.execute(_HOLDER, (key, now_ms)).fetchone()
     return None if row is None else str(row[0])
-
-
-def _until(lease_s: float, now_ms: int) -> int:
-    return now_ms + int(lease_s * 1000)

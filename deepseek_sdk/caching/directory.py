@@ -29,7 +29,9 @@ __all__ = [
     "quarantine",
 ]
 
-DATABASE, FLUSHES, LOCK = "cache.db", "flushes", "lock.db"
+DATABASE = "cache.db"
+FLUSHES = "flushes"
+LOCK = "lock.db"
 # Says that a database is one of ours: "dskc".
 APPLICATION_ID = 0x64736B63
 _HEADER = b"SQLite format 3\0"

@@ -12,13 +12,14 @@ import weakref
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
+from deepseek_sdk._sqlite import is_broken
 from deepseek_sdk.caching.directory import bump, generation
 from deepseek_sdk.caching.eviction import SqlShelf, policy_of
-from deepseek_sdk.caching.failure import StoreError, explained, is_broken, stated
+from deepseek_sdk.caching.failure import StoreError, mapped, stated
+from deepseek_sdk.caching.hit_buffer import HitBuffer
 from deepseek_sdk.caching.keyfilter import KnownKeys
 from deepseek_sdk.caching.meta import COLUMNS, Meta, Row, Totals
 from deepseek_sdk.caching.selection import Selection
-from deepseek_sdk.caching.tally import HitTally
 from deepseek_sdk.caching.upkeep import PAGE_ROWS, compact, delete_where
 from deepseek_sdk.errors import MissingExtraError
 
@@ -61,7 +62,7 @@ class DiskTier:
         max_bytes: How much room there is.
         policy: What goes first, as `policy_of()` knows it.
         lock_s: How long to wait for other processes, in seconds.
-        when_due: Called, by whoever reads, when it is time for `flush()`; None: whoever reads flushes.
+        when_due: Called, by whoever reads, when it is time for `write_hits()`; None: whoever reads writes them.
         filter_rate: How often a filter of keys in RAM may be wrong; None: there is none, and every lookup looks.
 
     Attributes:
@@ -99,7 +100,7 @@ class DiskTier:
         self._layout = layout
         self._refused = text_disk.RefusedError
         self._disk = text_disk.TextDisk(str(self.directory))
-        self._hits = HitTally()
+        self._hits = HitBuffer()
         self.known = None if filter_rate is None else KnownKeys(filter_rate)
         self._entries = 0
         self._files: Files | None = None
@@ -119,7 +120,7 @@ class DiskTier:
             StoreError: It may not or cannot be used.
         """
         self._is_closed = False
-        with explained():
+        with mapped():
             self._ready()
 
     def get(self, key: str, now_ms: int) -> bytes | None:
@@ -219,21 +220,6 @@ class DiskTier:
         """
         return self._run("writer", lambda lane: lane.insist(_DELETE, (key,)).rowcount > 0)
 
-    def select(self, selection: Selection | None = None) -> list[Row]:
-        """
-        List entries.
-
-        Args:
-            selection: Which; None: all.
-
-        Returns:
-            What is known of each.
-
-        Raises:
-            StoreError: The disk cannot be used.
-        """
-        return list(self.rows(selection))
-
     def rows(self, selection: Selection | None = None) -> Iterator[Row]:
         """
         Go through entries, some at a time: others may write meanwhile, and what they write may be among them.
@@ -279,8 +265,7 @@ class DiskTier:
         Raises:
             StoreError: The disk cannot be used.
         """
-        sql = "SELECT entries, small + main, (SELECT min(created_ms) FROM entry) FROM tally"
-        return Totals(*self._fetch(sql)[0])
+        return Totals(*self._fetch("SELECT entries, small + main FROM tally")[0])
 
     def tenant_bytes(self, tenant: str) -> int:
         """
@@ -315,10 +300,10 @@ class DiskTier:
         Raises:
             StoreError: The disk cannot be used.
         """
-        with explained():
+        with mapped():
             bump(self.directory)
 
-    def flush(self, now_ms: int, lock_s: float = 0.0) -> bool:
+    def write_hits(self, now_ms: int, lock_s: float = 0.0) -> bool:
         """
         Write hits down, if nobody else writes.
 
@@ -371,7 +356,7 @@ class DiskTier:
         if now_ms is not None and self._files is not None and self._is_mine():
             # Where that fails, some entries look a little less popular than they are.
             with contextlib.suppress(StoreError):
-                self.flush(now_ms, _LAST_S)
+                self.write_hits(now_ms, _LAST_S)
         self._is_closed = True
         if self._is_mine():
             with self._locks["reader"], self._locks["writer"]:
@@ -452,7 +437,7 @@ class DiskTier:
 
     def _may_have(self, known: KnownKeys, key: str) -> bool | None:
         """Ask the filter, if nobody writes at the moment: what others have written only the writer's lane tells."""
-        with explained():
+        with mapped():
             files, lock = self._ready(), self._locks["writer"]
             if not lock.acquire(blocking=False):
                 return None
@@ -474,7 +459,7 @@ class DiskTier:
             return
         # Who reads has got what he wanted; what is wrong will show when somebody writes.
         with contextlib.suppress(StoreError):
-            self.flush(now_ms)
+            self.write_hits(now_ms)
 
     def _run(self, kind: _Kind, work: Callable[[Lane], T]) -> T:
         try:

@@ -52,7 +52,7 @@ class Entry:
         finish_reason: How choice 0 ended.
         usage: The usage block as JSON, or None.
         cost: What it cost as JSON, or None.
-        created_ms: When it was kept, in milliseconds since 1970.
+        created_ms: When it was asked for, in milliseconds since 1970.
         expires_ms: When it ends, likewise; None: never.
         tags: The tags of the call.
         provenance: Where it came from.

@@ -181,9 +181,9 @@ class ExactCache:
         from deepseek_sdk.caching.disk import DiskTier  # noqa: PLC0415  only where there is a disk
         from deepseek_sdk.caching.guarded import GuardedDisk  # noqa: PLC0415  likewise
 
-        def make(flush_soon: Callable[[], None]) -> DiskTier:
+        def make(write_hits_soon: Callable[[], None]) -> DiskTier:
             rate = _FILTER_RATE if key_filter else None
-            return DiskTier(path, max_bytes=max_bytes, policy=eviction, filter_rate=rate, when_due=flush_soon)
+            return DiskTier(path, max_bytes=max_bytes, policy=eviction, filter_rate=rate, when_due=write_hits_soon)
 
         return GuardedDisk(make, self.tally.fail, self.now_ms)
 
@@ -291,7 +291,7 @@ class ExactCache:
         disk, now_ms = self.store.disk, self.now_ms()
         if disk is None:
             return False
-        return await disk.read(io, lambda tier: Claims(tier).holder(question.key, now_ms), False)
+        return await disk.read(io, lambda tier: Claims(tier).is_held(question.key, now_ms), False)
 
     def release(self, question: Question) -> None:
         """
@@ -332,7 +332,7 @@ class ExactCache:
             limit: How many at most; None: all.
 
         Returns:
-            What is known of each. How often it was given is counted on disk only.
+            What is known of each.
 
         Raises:
             ConfigurationError: An argument, or the disk, cannot be used.

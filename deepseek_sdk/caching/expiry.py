@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.caching.entry import Entry
 
-__all__ = ["Expiry", "State"]
+__all__ = ["SKEW_MS", "Expiry", "State"]
 
 State: TypeAlias = Literal["fresh", "stale", "error_only", "expired"]
 
 _DAY_S = 24 * 3600.0
 # How far the clocks of two machines may be apart. An answer from further ahead was kept by a clock that was wrong, and
 # so is its end.
-_SKEW_MS = 5 * 60 * 1000
+SKEW_MS = 5 * 60 * 1000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,7 @@ class Expiry:
             asked: The model that was asked for.
             model: The model that answered.
             tags: The tags of the call.
-            created_ms: When it was kept, in milliseconds since 1970.
+            created_ms: When it was asked for, in milliseconds since 1970.
             ttl_cap_s: What the call allows, in seconds: it is never kept longer than that.
 
         Returns:
@@ -109,7 +109,7 @@ class Expiry:
             "expired".
         """
         age_ms = now_ms - entry.created_ms
-        if age_ms < -_SKEW_MS or (max_age_s is not None and age_ms > max_age_s * 1000):
+        if age_ms < -SKEW_MS or (max_age_s is not None and age_ms > max_age_s * 1000):
             return "expired"
         past_ms = -1 if entry.expires_ms is None else now_ms - entry.expires_ms
         if past_ms < 0:

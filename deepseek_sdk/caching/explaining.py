@@ -30,7 +30,7 @@ class Explanation:
         status: What `report().cache.status` would say; "miss" also where nobody may be asked: then CacheMissError.
         reason: Why no kept answer is given, in one word: "no_answer", "expired", "too_old" (for *max-age*), "unjudged"
             (a stream was kept that nobody has judged), "control" (the call does not want one), "temperature",
-            "no_json", "refused" (an equal call was, a moment ago), "unusable" (the disk); None: one is given.
+            "no_key", "refused" (an equal call was, a moment ago), "unusable" (the disk); None: one is given.
         key: The SHA-256 of the request, or None where it has none.
         tenant: Whose it is, or None.
         level: Where the answer that is there is: "memory", "disk", or None where there is none.
@@ -75,7 +75,7 @@ def explained(cache: ExactCache, call: Call) -> Explanation:
         return Explanation(status="bypass", reason="control", is_asked=True)
     question = questioned(call, cache.tenants, control, cache.limits)
     if question is None:
-        reason = "temperature" if cache.limits.is_too_warm(call.body) else "no_json"
+        reason = "temperature" if cache.limits.is_too_warm(call.body) else "no_key"
         return Explanation(status="bypass" if control.asks else "miss", reason=reason, is_asked=control.asks)
     return _Look(cache, call, question).told()
 

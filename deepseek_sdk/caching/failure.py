@@ -7,10 +7,12 @@ import errno
 import sqlite3
 from typing import TYPE_CHECKING
 
+from deepseek_sdk._sqlite import primary_code
+
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["StoreError", "explained", "is_broken", "is_busy", "stated"]
+__all__ = ["StoreError", "mapped", "stated"]
 
 # By the low byte of the code; SQLite's own words for the rest are "io".
 _BY_CODE: Mapping[int, str] = {
@@ -35,8 +37,6 @@ _BY_ERRNO: Mapping[int, str] = {
     errno.EPERM: "permission",
     errno.EROFS: "read_only",
 }
-_BUSY = frozenset({sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL})
-_BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 
 class StoreError(Exception):
@@ -54,7 +54,7 @@ class StoreError(Exception):
 
 
 @contextlib.contextmanager
-def explained() -> Iterator[None]:
+def mapped() -> Iterator[None]:
     """
     Map what goes wrong with files and with SQLite.
 
@@ -80,37 +80,7 @@ def stated(error: sqlite3.Error | OSError) -> StoreError:
     return StoreError(_reason(error), str(error) or type(error).__name__)
 
 
-def is_broken(error: BaseException) -> bool:
-    """
-    Tell whether a file is damaged, or is no database: no later try will do better.
-
-    Args:
-        error: What SQLite says.
-
-    Returns:
-        Whether it is.
-    """
-    return _code(error) in _BROKEN
-
-
-def is_busy(error: BaseException) -> bool:
-    """
-    Tell whether somebody else holds the file.
-
-    Args:
-        error: What SQLite says.
-
-    Returns:
-        Whether it may be free later.
-    """
-    return _code(error) in _BUSY
-
-
 def _reason(error: sqlite3.Error | OSError) -> str:
     if isinstance(error, OSError):
         return _BY_ERRNO.get(error.errno or 0, "io")
-    return _BY_CODE.get(_code(error), "io")
-
-
-def _code(error: BaseException) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF
+    return _BY_CODE.get(primary_code(error), "io")

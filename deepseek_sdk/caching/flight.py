@@ -184,7 +184,7 @@ class Flight:
         self.content = content
         self._arrive(last)
 
-    def find(self, found: Found) -> None:
+    def give_way(self, found: Found) -> None:
         """
         Note that somebody else has asked, and kept the answer.
 

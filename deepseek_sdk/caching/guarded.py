@@ -13,7 +13,6 @@ from deepseek_sdk.caching.worker import Worker
 if TYPE_CHECKING:
     from collections.abc import Callable
     from concurrent.futures import Future
-    from pathlib import Path
 
     from deepseek_sdk._io import IO
     from deepseek_sdk.caching.disk import DiskTier
@@ -28,6 +27,8 @@ _log = logging.getLogger("deepseek_sdk")
 # written is written all the same. And how often it waits so long at most.
 _READ_S, _WRITE_S = 1.0, 0.5
 _PATIENCE = 10
+# How long one that closes it waits where nothing gets done.
+_CLOSE_S = 1.0
 # Where somebody else holds the file for longer, nobody waits for a while; and so much may wait to be written.
 _IMPATIENT_S, _MOST_WAITING = 5.0, 256
 # After a failure the disk is left alone for so long: one that is full may have room again, a file may be mended.
@@ -66,12 +67,7 @@ class GuardedDisk:
         self._damages = 0
         self._was_slow = False
         self._begin()
-        self.tier = make(self._flush_soon)
-
-    @property
-    def path(self) -> Path:
-        """Its directory."""
-        return self.tier.directory
+        self.tier = make(self._write_hits_soon)
 
     async def read(self, io: IO, work: Callable[[DiskTier], T], default: T) -> T:
         """
@@ -118,14 +114,21 @@ class GuardedDisk:
         """Write down what waits, and let go of the files; what is asked later opens them again."""
         reader, writer = self._reader, self._writer
         self._begin()
-        reader.close()
-        writer.close()
+        for worker in (reader, writer):
+            self._end(worker)
         self.tier.close(self._now_ms())
         self._is_open = False
 
+    def _end(self, worker: Worker) -> None:
+        """Let a thread do what it was given; where it gets no further, for somebody else writes, only what it is at."""
+        finished = -1
+        while not worker.close(_CLOSE_S):
+            if self._finished[worker] == finished:
+                worker.drop()
+            finished = self._finished[worker]
+
     def _begin(self) -> None:
         self._finished: Counter[Worker] = Counter()
-        self._waiting: Counter[Worker] = Counter()
         self._reader, self._writer = Worker("deepseek-sdk-cache-read"), Worker("deepseek-sdk-cache-write")
         self._is_open = False
 
@@ -157,16 +160,17 @@ class GuardedDisk:
             self._note("slow", f"it took longer than {limit_s:g} s")
 
     def _submit(self, worker: Worker, work: Callable[[DiskTier], T], default: T) -> Future[T] | None:
-        if self._waiting[worker] >= _MOST_WAITING:
+        if worker.waiting >= _MOST_WAITING:
             self._count("busy")
             return None
         try:
-            self._waiting[worker] += 1
             return worker.submit(self._counted, worker, work, default)
         except RuntimeError as error:
-            self._waiting[worker] -= 1
-            # It is closed at this moment, or the system has no thread to give.
-            self._note("unexpected", str(error))
+            if worker not in {self._reader, self._writer}:
+                self._count("closed")
+            else:
+                # The system has no thread to give.
+                self._note("unexpected", str(error))
             return None
 
     def _counted(self, worker: Worker, work: Callable[[DiskTier], T], default: T) -> T:
@@ -175,7 +179,6 @@ class GuardedDisk:
         finally:
             self._count_damages()
             self._finished[worker] += 1
-            self._waiting[worker] -= 1
 
     def _guarded(self, work: Callable[[DiskTier], T], default: T) -> T:
         try:
@@ -195,8 +198,8 @@ class GuardedDisk:
             self._damages += 1
             self._count("damaged")
 
-    def _flush_soon(self) -> None:
-        self.write_soon(lambda tier: tier.flush(self._now_ms()))
+    def _write_hits_soon(self) -> None:
+        self.write_soon(lambda tier: tier.write_hits(self._now_ms()))
 
     def _is_resting(self) -> bool:
         if self._now() >= self._rests_until:
@@ -218,4 +221,4 @@ class GuardedDisk:
         self._count(reason)
         if reason not in self._said:
             self._said.add(reason)
-            _log.warning("The cache in %s cannot be used, calls go on without it: %s", self.path, message)
+            _log.warning("The cache in %s cannot be used, calls go on without it: %s", self.tier.directory, message)

@@ -51,8 +51,8 @@ class Tenants:
             call: It.
 
         Returns:
-            The caller's own word, else a hash of the key that the call is sent with, else the backend that answers; or
-            None: a function gives the key, which may be another's each time.
+            The caller's own word, else a hash of the key that the call is sent with, else the address that it is
+            sent to, or "" where a backend answers; None: a function gives the key, which may be another's each time.
         """
         said = call.options.tenant
         named = None if isinstance(said, Unset) else said

@@ -91,11 +91,6 @@ class KeyFilter:
         return self.count > self.capacity
 
     @property
-    def false_positive_rate(self) -> float:
-        """How often it is wrong about keys that are not there, by how full it is."""
-        return float((int.from_bytes(self._field, "little").bit_count() / self.bits) ** self.hashes)
-
-    @property
     def measured_rate(self) -> float | None:
         """How often it was wrong about keys that were not there, or None where nobody asked for one."""
         absent = self.asked - self.maybe + self.false

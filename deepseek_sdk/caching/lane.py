@@ -7,7 +7,7 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from deepseek_sdk.caching.failure import is_busy
+from deepseek_sdk._sqlite import is_busy
 from deepseek_sdk.caching.text_disk import CACHE_KIB
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ import os
 import sqlite3
 from typing import TYPE_CHECKING, NamedTuple
 
+from deepseek_sdk._sqlite import is_broken
 from deepseek_sdk.caching.directory import APPLICATION_ID, DATABASE, LOCK, mark, prepare, quarantine
 from deepseek_sdk.caching.eviction.schema import DDL, mend
-from deepseek_sdk.caching.failure import StoreError, is_broken
+from deepseek_sdk.caching.failure import StoreError
 from deepseek_sdk.caching.lane import Lane, insist
 from deepseek_sdk.caching.text_disk import make_tables
 

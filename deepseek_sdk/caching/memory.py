@@ -95,19 +95,6 @@ class MemoryTier:
                 del self._entries[key]
             return len(gone)
 
-    def discard(self, key: str) -> bool:
-        """
-        Let go of an entry.
-
-        Args:
-            key: Of the entry.
-
-        Returns:
-            True: it was there.
-        """
-        with self._lock:
-            return self._discard(key)
-
     def discard_where(self, predicate: Callable[[Entry], bool]) -> int:
         """
         Let go of entries.

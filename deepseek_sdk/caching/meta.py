@@ -29,7 +29,7 @@ class Meta(NamedTuple):
         tenant: Whose it is.
         tags: The tags of the call.
         partition: What all but the last user text comes to.
-        created_ms: When it was kept, in milliseconds since 1970.
+        created_ms: When it was asked for, in milliseconds since 1970.
         expires_ms: When it ends, likewise; None: never.
         keep_ms: Until when it may still be of use, likewise; None: for ever.
         size: Bytes it counts for; 0: what it takes on the disk.
@@ -82,7 +82,7 @@ class Row(NamedTuple):
         model: The model that answered.
         tenant: Whose it is.
         tags: The tags of the call.
-        created_ms: When it was kept, in milliseconds since 1970.
+        created_ms: When it was asked for, in milliseconds since 1970.
         expires_ms: When it ends, likewise; None: never.
     """
 
@@ -118,9 +118,7 @@ class Totals(NamedTuple):
     Attributes:
         entries: How many.
         bytes: What they count for.
-        oldest_ms: When the oldest was kept, in milliseconds since 1970, or None where there is none.
     """
 
     entries: int
     bytes: int
-    oldest_ms: int | None

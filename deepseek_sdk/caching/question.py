@@ -22,9 +22,9 @@ __all__ = ["UNASKED", "Question", "is_long", "questioned"]
 # What is noted of a kept stream that told no usage, since nobody had asked for it.
 UNASKED = ("usage", "unasked")
 
-# Writing down and hashing a longer prompt takes so long that an event loop would notice.
-_LONG = 100_000
-_PART, _EACH = 4000, 50
+# Writing down and hashing a longer request takes so long that an event loop would notice; each part of it takes some
+# time of its own.
+_LONG, _EACH = 100_000, 50
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,20 +129,11 @@ def is_long(body: Mapping[str, Any]) -> bool:
     Returns:
         True for a long one.
     """
-    messages = body.get("messages")
-    listed = messages if isinstance(messages, list) else [body.get("prompt")]
-    return sum(map(_length, listed)) > _LONG
-
-
-def _length(message: Any) -> int:
-    parts = message.values() if isinstance(message, dict) else (message,)
-    # Each message, and each part of one, takes some time of its own.
-    return _EACH + sum(len(part) if isinstance(part, str) else _PART * _count(part) for part in parts)
-
-
-def _count(part: Any) -> int:
-    if not isinstance(part, list):
-        return 0
-    calls = [call.get("function") for call in part if isinstance(call, dict)]
-    arguments = [call.get("arguments") for call in calls if isinstance(call, dict)]
-    return len(part) + sum(len(text) for text in arguments if isinstance(text, str)) // _PART
+    room, waiting = _LONG, [body]
+    # Not to its end: that would take long, too.
+    while waiting and room >= 0:
+        part: Any = waiting.pop()
+        room -= _EACH + (len(part) if isinstance(part, str) else 0)
+        if isinstance(part, dict | list):
+            waiting += part.values() if isinstance(part, dict) else part
+    return room < 0

@@ -43,12 +43,7 @@ class Selectable(Protocol):
 
     @property
     def created_ms(self) -> int:
-        """When it was kept."""
-        ...
-
-    @property
-    def expires_ms(self) -> int | None:
-        """When it ends."""
+        """When it was asked for."""
         ...
 
 
@@ -59,15 +54,14 @@ class Selection:
 
         Selection(tag="feature")                         with that tag, whatever its value
         Selection(tag="feature=search", model="v4")      with that tag and value, asked of or answered by that model
-        Selection(older_than_ms=now_ms - 86_400_000)     kept more than a day ago
+        Selection(older_than_ms=now_ms - 86_400_000)     asked for more than a day ago
 
     Attributes:
         tag: "key" or "key=value".
         model: The model that was asked for, or that answered.
-        older_than_ms: Kept before this instant, in milliseconds since 1970.
+        older_than_ms: Asked for before this instant, in milliseconds since 1970.
         tenant: Whose.
         key_prefix: How the key begins.
-        expired_at_ms: Expired at this instant, in milliseconds since 1970.
     """
 
     tag: str | None = None
@@ -75,7 +69,6 @@ class Selection:
     older_than_ms: int | None = None
     tenant: str | None = None
     key_prefix: str | None = None
-    expired_at_ms: int | None = None
 
     def matches(self, entry: Selectable) -> bool:
         """
@@ -87,14 +80,12 @@ class Selection:
         Returns:
             Whether it is.
         """
-        expires = entry.expires_ms
         return (
             (self.tag is None or self._has_tag(entry.tags))
             and (self.model is None or clean(self.model) in (clean(entry.asked), clean(entry.model)))
             and (self.older_than_ms is None or entry.created_ms < self.older_than_ms)
             and (self.tenant is None or clean(self.tenant) == clean(entry.tenant))
             and (self.key_prefix is None or entry.key.startswith(self.key_prefix))
-            and (self.expired_at_ms is None or (expires is not None and expires <= self.expired_at_ms))
         )
 
     def where(self) -> tuple[str, tuple[str | int, ...]]:
@@ -124,8 +115,6 @@ class Selection:
             prefix = clean(self.key_prefix)
             # The first two are for the index, the last one decides.
             yield "key >= ? AND key <= ? AND substr(key, 1, ?) = ?", (prefix, prefix + _LAST, len(prefix), prefix)
-        if self.expired_at_ms is not None:
-            yield "expires_ms <= ?", (self.expired_at_ms,)
 
     def _has_tag(self, tags: tuple[tuple[str, str], ...]) -> bool:
         key, equals, value = clean(self.tag or "").partition("=")

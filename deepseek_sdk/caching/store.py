@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk.caching.entry import BadRecordError, Entry, decode, encode
+from deepseek_sdk.caching.expiry import SKEW_MS
 from deepseek_sdk.caching.flushing import flushed_ms
 from deepseek_sdk.caching.meta import Meta
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.memory import MemoryTier
 
 __all__ = ["Found", "Store", "meta_of"]
-
-# How far the clocks of two processes may be apart.
-_SKEW_MS = 5 * 60 * 1000
 
 # A look at a file lets go of the interpreter, and an event loop may wait milliseconds until it has it back. Of lookups
 # at the same moment, one looks.
@@ -161,7 +159,7 @@ class Store:
 
     def _unless_flushed(self, found: Found, now_ms: int) -> Found | None:
         # A flush in the future was made by a clock that was wrong: it must not end the cache until then.
-        is_flushed = found.entry.created_ms <= self._flushed_ms <= now_ms + _SKEW_MS
+        is_flushed = found.entry.created_ms <= self._flushed_ms <= now_ms + SKEW_MS
         return None if is_flushed else found
 
     async def _follow(self, io: IO) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import queue
 import threading
 from concurrent.futures import Future
@@ -65,6 +66,11 @@ class Worker:
         self._lines.get().put(run)
         return future
 
+    @property
+    def waiting(self) -> int:
+        """How much waits to be done, in this process."""
+        return self._lines.get().waiting
+
     def close(self, timeout_s: float | None = None) -> bool:
         """
         Take nothing more, and wait until what was taken is done; may be called again.
@@ -77,6 +83,10 @@ class Worker:
         """
         self._is_closed = True
         return self._lines.get().close(timeout_s)
+
+    def drop(self) -> None:
+        """Do nothing of what waits; for a closed one."""
+        self._lines.get().drop()
 
 
 class _Line:
@@ -99,6 +109,10 @@ class _Line:
                 self._thread = threading.Thread(target=_work, args=(self._waiting,), name=self._name, daemon=True)
                 self._thread.start()
 
+    @property
+    def waiting(self) -> int:
+        return self._waiting.qsize()
+
     def close(self, timeout_s: float | None) -> bool:
         with self._lock:
             if not self._is_closed:
@@ -109,6 +123,13 @@ class _Line:
             return True
         thread.join(timeout_s)
         return not thread.is_alive()
+
+    def drop(self) -> None:
+        with contextlib.suppress(queue.Empty):
+            while True:
+                self._waiting.get_nowait()
+        # Its end was among them.
+        self._waiting.put(None)
 
 
 def _work(waiting: queue.SimpleQueue[Callable[[], None] | None]) -> None:

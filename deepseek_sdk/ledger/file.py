@@ -10,10 +10,11 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
+from deepseek_sdk._sqlite import is_broken
 from deepseek_sdk.ledger.presence import Presence
 from deepseek_sdk.ledger.rotation import Rotation, tidy
 from deepseek_sdk.ledger.rows import AttemptRow, CallRow
-from deepseek_sdk.ledger.schema import BUSY_S, is_broken, prepare
+from deepseek_sdk.ledger.schema import BUSY_S, prepare
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -6,15 +6,16 @@ import sqlite3
 import time
 from typing import TYPE_CHECKING
 
+from deepseek_sdk._sqlite import is_busy
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["BUSY_S", "COLUMNS", "MIGRATIONS", "is_broken", "is_busy", "migrate", "missing_columns", "prepare"]
+__all__ = ["BUSY_S", "COLUMNS", "MIGRATIONS", "migrate", "missing_columns", "prepare"]
 
 # For so long a process waits for another one to finish.
 BUSY_S = 5.0
 _WAL_BYTES = 4 * 2**20
-_CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 _FIRST = """
 CREATE TABLE calls (
@@ -134,33 +135,3 @@ def _use_wal(database: sqlite3.Connection, busy_s: float) -> None:
             time.sleep(0.005)
         else:
             return
-
-
-def is_busy(error: BaseException) -> bool:
-    """
-    Tell whether somebody else holds the file.
-
-    Args:
-        error: What SQLite says.
-
-    Returns:
-        Whether it may be free later.
-    """
-    return _code(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
-
-
-def is_broken(error: BaseException) -> bool:
-    """
-    Tell whether a file is broken, not busy or out of reach: no later try will do better.
-
-    Args:
-        error: What SQLite says.
-
-    Returns:
-        Whether it is.
-    """
-    return _code(error) in _CORRUPT
-
-
-def _code(error: BaseException) -> int:
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF

@@ -10,6 +10,7 @@ import time
 from typing import TYPE_CHECKING, NamedTuple
 
 from deepseek_sdk._processes import born, is_alive
+from deepseek_sdk._sqlite import is_broken
 from deepseek_sdk.spending.budget import MOST
 from deepseek_sdk.spending.moves import Row, Standing, StoreError
 from deepseek_sdk.spending.slices import slice_of
@@ -35,7 +36,6 @@ _BEAT_S = 5.0
 _KEPT_S, _PROCESS_KEPT_S = 70 * 86_400, 86_400
 # How long others remember that a call found nothing left, in seconds.
 WANTED_S = 2.0
-_CORRUPT = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS pots (
@@ -91,7 +91,7 @@ class Store:
             try:
                 return self._exchange(moves, now)
             except sqlite3.DatabaseError as error:
-                if not _is_broken(error):
+                if not is_broken(error):
                     raise
                 # Another process may have put it aside already, and the one that is there now is well.
                 if self._is_there():
@@ -278,7 +278,7 @@ class Store:
         try:
             self._connection = self._connect(now)
         except sqlite3.DatabaseError as error:
-            if not _is_broken(error):
+            if not is_broken(error):
                 raise
             self._quarantine(error)
             self._connection = self._connect(now)
@@ -340,11 +340,6 @@ def _explained() -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         raise StoreError(str(error) or type(error).__name__) from error
-
-
-def _is_broken(error: BaseException) -> bool:
-    """Tell whether a file is broken, not busy or out of reach: no later try will do better."""
-    return getattr(error, "sqlite_errorcode", 0) & 0xFF in _CORRUPT
 
 
 def _key_row(key: Key) -> tuple[str, str, str, int]:

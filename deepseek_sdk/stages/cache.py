@@ -28,8 +28,10 @@ if TYPE_CHECKING:
     from deepseek_sdk._reply import Ending, Source
     from deepseek_sdk.caching import ExactCache
     from deepseek_sdk.caching.entry import Entry
-    from deepseek_sdk.caching.flight import Seat
+    from deepseek_sdk.caching.expiry import State
+    from deepseek_sdk.caching.flight import Flight, Seat
     from deepseek_sdk.caching.question import Question
+    from deepseek_sdk.caching.store import Found
     from deepseek_sdk.pricing.cost import Cost
 
 __all__ = ["ResponseCache"]
@@ -129,19 +131,23 @@ class _Lookup:
             raise error
 
     async def _kept(self) -> Reply | None:
-        cache, question, now_ms = self._cache, self._question, self._cache.now_ms()
-        found = await cache.store.find(self._call.io, question.key, now_ms)
-        if found is None or not question.may_have(found.entry):
-            return None
-        state = cache.expiry.state(found.entry, now_ms, question.control.max_age_s)
+        found, state = await self._found()
         self._has_last_resort = state == "error_only"
-        if state not in ("fresh", "stale"):
+        if found is None or state not in ("fresh", "stale"):
             return None
         if state == "stale":
             self._renew(None)
-        elif cache.draws_canary():
+        elif self._cache.draws_canary():
             self._renew(found.entry)
         return await self._given(found.entry, found.level, is_stale=state == "stale")
+
+    async def _found(self) -> tuple[Found | None, State]:
+        """Look for an answer that the call may have, and say what it is good for."""
+        cache, question, now_ms = self._cache, self._question, self._cache.now_ms()
+        found = await cache.store.find(self._call.io, question.key, now_ms)
+        if found is None or not question.may_have(found.entry):
+            return None, "expired"
+        return found, cache.expiry.state(found.entry, now_ms, question.control.max_age_s)
 
     async def _given(self, entry: Entry, level: Any, *, is_stale: bool) -> Reply:
         from deepseek_sdk.caching.replay import Replay  # noqa: PLC0415  likewise
@@ -171,6 +177,7 @@ class _Lookup:
             seat = self._cache.flights.join(self._place, self._call)
             if seat is None or (seat.is_leader and not self._begin(seat)):
                 # It would wait for itself, the client is closed, or there is no thread to be had.
+                self._note(CacheOutcome(status=self._asked))
                 return await self._proceed(self._call)
             failure = await self._late(seat)
             flight = seat.flight
@@ -186,8 +193,13 @@ class _Lookup:
             if instead is not None:
                 return instead
             if not self._may_elect(seat, failure):
-                self._note(CacheOutcome(status="miss"))
+                self._note(CacheOutcome(status=self._asked))
                 raise failure
+
+    @property
+    def _asked(self) -> CacheStatus:
+        """What is said of a call for which a model is asked."""
+        return "miss" if self._question.control.reads else "refresh"
 
     def _begin(self, seat: Seat) -> bool:
         from deepseek_sdk.caching.asking import Asking  # noqa: PLC0415  likewise
@@ -212,14 +224,13 @@ class _Lookup:
             return kind(request=stub_refusal(self._call, 504).request, limit=limit)
         except BaseException:
             seat.abort()
-            self._note(CacheOutcome(status="miss"))
+            self._note(CacheOutcome(status=self._asked))
             raise
         return None
 
     def _boarded(self, seat: Seat) -> Reply:
         is_leader = seat.is_leader
-        asked: CacheStatus = "miss" if self._question.control.reads else "refresh"
-        self._call.record.cache = CacheOutcome(status=asked if is_leader else "coalesced")
+        self._call.record.cache = CacheOutcome(status=self._asked if is_leader else "coalesced")
         seat.response = response_for_one(seat.flight.response)
         self._seat = seat
         reply = _reply(self._call, seat, seat.clock)
@@ -244,12 +255,10 @@ class _Lookup:
             return None
         self._has_last_resort = False
         # Looked for again: it may have been invalidated meanwhile.
-        cache, question, now_ms = self._cache, self._question, self._cache.now_ms()
-        found = await cache.store.find(self._call.io, question.key, now_ms)
-        if found is None or not question.may_have(found.entry):
+        found, state = await self._found()
+        if found is None or state == "expired":
             return None
-        state = cache.expiry.state(found.entry, now_ms, question.control.max_age_s)
-        return None if state == "expired" else await self._given(found.entry, found.level, is_stale=state != "fresh")
+        return await self._given(found.entry, found.level, is_stale=state != "fresh")
 
     def _remember(self, seat: Seat, error: Exception) -> None:
         # Where several were asked, the last one's refusal may not be that of the first.
@@ -272,31 +281,32 @@ class _Lookup:
     def _over(self, seat: Seat, ending: Ending, error: BaseException | None) -> None:
         """Tell what became of it; of an answer that another call has asked for, what that call learnt."""
         del ending, error
-        flight, record, outcome = seat.flight, self._call.record, self._call.record.cache
+        flight, outcome = seat.flight, self._call.record.cache
         if outcome is None or outcome.hit or seat is not self._seat:
             return
-        told = flight.record
-        usage = None if told.usage is None else Usage.parse(told.usage)
         if seat.is_payer or seat.is_leader:
             if outcome.status == "coalesced":
                 # Whoever began has left: this is now the call that asked.
-                outcome = replace(outcome, status="miss")
+                outcome = replace(outcome, status=self._asked)
             kept = None if flight.kept is None else flight.kept.id
             self._note(replace(outcome, entry_id=kept, refused=flight.refused))
             return
         for name in ("usage", "finish_reason", "answer_in_reasoning", "degradation"):
-            setattr(record, name, getattr(told, name))
-        shared = CacheOutcome(
+            setattr(self._call.record, name, getattr(flight.record, name))
+        self._note(self._shared(flight))
+
+    def _shared(self, flight: Flight) -> CacheOutcome:
+        told = flight.record
+        return CacheOutcome(
             status="coalesced",
             tier="exact",
             level="flight",
             similarity=1.0,
             entry_id=None if flight.kept is None else flight.kept.id,
-            usage=usage,
+            usage=None if told.usage is None else Usage.parse(told.usage),
             model=told.attempts[-1].model if told.attempts else None,
             price=self._price(),
         )
-        self._note(shared)
 
     def _price(self) -> Callable[[Usage, str], Cost | None] | None:
         """Tell what the answer would have cost when this call was made, whenever that is asked."""

@@ -315,7 +315,7 @@ class TestOpening:
         assert "abandoned" == call.record.attempts[0].outcome
 
     @pytest.mark.parametrize("value", [object(), float("nan"), {1, 2}])
-    def test_a_body_that_is_no_json_is_the_callers_mistake(self, value: object) -> None:
+    def test_a_body_that_is_no_key_is_the_callers_mistake(self, value: object) -> None:
         """What cannot be sent is refused by the name of its field; nothing was sent."""
         io = WiredIO(TypeError("not JSON serializable"))
         with pytest.raises(InvalidRequestError, match="metadata cannot be sent") as caught:

@@ -101,7 +101,7 @@ def measure(directory: Path, count: int, rng: random.Random) -> None:
     line("a record by the cache's own account", f"{tier.totals().bytes / count:,.0f} bytes")
     tier.close()
     worker = Worker("bench")
-    tier = DiskTier(directory, max_bytes=MAX_BYTES, when_due=lambda: worker.submit(tier.flush, NOW_MS))
+    tier = DiskTier(directory, max_bytes=MAX_BYTES, when_due=lambda: worker.submit(tier.write_hits, NOW_MS))
     keys = [key_of(rng.randrange(count)) for _ in range(LOOKUPS)]
     clock = iter(range(NOW_MS, NOW_MS + 10 * LOOKUPS))
     row("hit, cold", timed(lambda key: tier.get(key, next(clock)), keys[: LOOKUPS // 10]))

@@ -55,7 +55,7 @@ def work(directory: Path, first: int, max_bytes: int, say: Callable[..., object]
             say("deleted", number - 3, int(tier.delete(key_of(number - 3))))
         if number % 11 == 10:
             Claims(tier).take(key, "me", 1, NOW_MS)
-            tier.flush(NOW_MS)
+            tier.write_hits(NOW_MS)
             tier.bump()
         if number % 29 == 28:
             tier.compact(NOW_MS)

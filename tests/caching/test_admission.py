@@ -56,12 +56,9 @@ class TestRefusal:
         ("changes", "word"),
         [
             ({"finish_reasons": ()}, "incomplete"),
-            ({"is_complete": False}, "incomplete"),
             ({"is_empty": True}, "empty"),
             ({"is_degraded": True}, "degraded"),
-            ({"is_continued": True}, "continued"),
             ({"is_cut_prompt": True}, "cut_prompt"),
-            ({"is_over_quota": True}, "quota"),
             ({"size": 1024 * 1024 + 1}, "too_large"),
             ({"size": 1024 * 1024}, None),
             ({"temperature": 2.0}, None),
@@ -74,11 +71,11 @@ class TestRefusal:
 
     def test_the_first_reason_is_told(self) -> None:
         """What is wrong with the answer itself comes before what is wrong with keeping it."""
-        wrong = finding("length", is_empty=True, is_degraded=True, is_over_quota=True, size=10**9)
+        wrong = finding("length", is_empty=True, is_degraded=True, size=10**9)
 
         assert "length" == refusal(wrong)
-        assert "empty" == refusal(finding(is_empty=True, is_degraded=True, is_over_quota=True))
-        assert "too_large" == refusal(finding(is_over_quota=True, size=10**9))
+        assert "empty" == refusal(finding(is_empty=True, is_degraded=True, size=10**9))
+        assert "degraded" == refusal(finding(is_degraded=True, size=10**9))
 
     @pytest.mark.parametrize(
         ("limit", "temperature", "word"),
@@ -191,10 +188,10 @@ class TestFinding:
         """Else the server's default."""
         assert temperature == finding_of(answer(choice(content="a")), said, size=1).temperature
 
-    @pytest.mark.parametrize("flag", ["is_degraded", "is_continued", "is_cut_prompt", "is_over_quota"])
+    @pytest.mark.parametrize("flag", ["is_degraded", "is_cut_prompt"])
     def test_what_else_is_known_is_told(self, flag: str) -> None:
         """The stage knows more than the answer says."""
         found = finding_of(answer(choice(content="a")), {}, size=7, **{flag: True})
 
-        assert flag.partition("_")[2].removeprefix("over_") == refusal(found)
+        assert flag.removeprefix("is_") == refusal(found)
         assert 7 == found.size

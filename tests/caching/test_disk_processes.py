@@ -64,7 +64,7 @@ for child in range(8):
 os.close(start)
 codes = [os.waitpid(pid, 0)[1] for pid in children]
 tier = DiskTier(sys.argv[1], max_bytes=int(sys.argv[2]))
-rows = tier.select()
+rows = list(tier.rows())
 own = {key_of(1000 * (child + 1) + n) for child in range(8) for n in range(60)}
 shared = {key_of(n) for n in range(10)}
 keys = {row.key for row in rows}

@@ -4,7 +4,7 @@ import contextlib
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from deepseek_sdk.caching.eviction import POLICIES, MemoryShelf, SqlShelf, policy_of
@@ -103,6 +103,7 @@ def ghosts_of(shelf: MemoryShelf | SqlShelf) -> dict[bytes, str]:
 @every_policy
 @in_memory
 @given(todo=operations)
+@example(todo=[("put", "0a", 1, None), ("put", "0z", LIMIT, None), ("put", "0a", LIMIT, None)])
 def test_ghosts_are_of_what_is_gone(name: str, todo: list[tuple[Any, ...]]) -> None:
     """No entry on the shelf has a ghost, and there are never more ghosts than twice the most entries there were."""
     store, most = InMemory(LIMIT, policy_of(name)), 0

@@ -169,7 +169,7 @@ def test_each_difference_is_found(cache: Any, statement: str) -> None:
     assert is_in_step(cache._sql)
 
 
-def test_a_tag_that_is_no_json(cache: Any) -> None:
+def test_a_tag_that_is_no_key(cache: Any) -> None:
     """A row whose tag cannot be read is refused."""
     with pytest.raises(sqlite3.OperationalError, match="malformed JSON"):
         cache.set("k", b"1", tag="{")

@@ -215,7 +215,7 @@ def test_export_tells_of_records_that_cannot_be_read(
     other.close()
 
 
-def test_an_answer_that_is_no_json_is_left_out(made: MakeCache, caplog: pytest.LogCaptureFixture) -> None:
+def test_an_answer_that_is_no_key_is_left_out(made: MakeCache, caplog: pytest.LogCaptureFixture) -> None:
     """An answer with a number that JSON does not have is left out, and that is said."""
     cache = made(max_bytes=0)
     keep(cache, entry_of("one"), entry_of("strange", answer=b'{"choices": [NaN]}'))

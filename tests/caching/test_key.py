@@ -282,7 +282,7 @@ class TestExact:
         [math.nan, math.inf, -math.inf, object(), b"x", {1, 2}, 10**5000, {(1,): 2}, {"a": 1, 2: 3}, ...],
         ids=lambda value: str(value)[:20] if isinstance(value, float | tuple) else type(value).__name__,
     )
-    def test_what_is_no_json_has_no_key(self, value: object) -> None:
+    def test_what_is_no_key_has_no_key(self, value: object) -> None:
         """The one error says so, and nothing of what was asked."""
         for make in (key, partition):
             with pytest.raises(UncacheableError, match=r"^the request is no JSON: \w+$"):

@@ -37,7 +37,6 @@ def test_it_is_wrong_as_seldom_as_it_should_be(rate: float) -> None:
             found.mistaken()
             wrong += 1
 
-    assert found.false_positive_rate == pytest.approx(rate, rel=0.2)
     assert wrong / 20_000 == pytest.approx(rate, rel=0.5)
     assert found.measured_rate == wrong / 20_000
 

@@ -225,7 +225,7 @@ def test_no_chunks_are_no_chunks() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"a": {1, 2}}, {"a": object()}, {"a": b"x"}, {(1,): 2}], ids=str)
-def test_chunks_that_are_no_json_are_refused(wrong: Any) -> None:
+def test_chunks_that_are_no_key_are_refused(wrong: Any) -> None:
     """They could not be kept."""
     with pytest.raises(ValueError, match="no JSON"):
         cut([wrong], b"{}")

@@ -49,7 +49,6 @@ selections = st.builds(
     older_than_ms=st.none() | instants,
     tenant=st.none() | words,
     key_prefix=st.none() | st.sampled_from(["", "a", "ab", "a%", "_", "中", "5", key_of(1)[:16], key_of(2)]),
-    expired_at_ms=st.none() | instants,
 )
 
 
@@ -97,19 +96,12 @@ ENTRY = Kept("abcd", "flash", "v4-flash", "acme", (("feature", "search"), ("n", 
         (Selection(tenant="acm"), False),
         (Selection(key_prefix="ab"), True),
         (Selection(key_prefix="b"), False),
-        (Selection(expired_at_ms=200), True),
-        (Selection(expired_at_ms=199), False),
         (Selection(tag="feature", tenant="other"), False),
     ],
 )
 def test_matches(selection: Selection, expected: bool) -> None:  # noqa: FBT001  a table
     """All that is given must hold."""
     assert expected is selection.matches(ENTRY)
-
-
-def test_what_never_ends_has_not_expired() -> None:
-    """An entry without an end is never among the expired ones."""
-    assert not Selection(expired_at_ms=10**15).matches(ENTRY._replace(expires_ms=None))
 
 
 @pytest.mark.parametrize(("text", "expected"), [("中文", "中文"), ("\ud800x", "\\ud800x"), ("a\0", "a\\x00"), ("", "")])

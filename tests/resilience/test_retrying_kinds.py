@@ -12,6 +12,7 @@ from openai.types.chat import ChatCompletion
 
 from deepseek_sdk.errors import (
     BudgetExceededError,
+    CacheMissError,
     ConfigurationError,
     ContextOverflowError,
     DeadlineError,
@@ -102,6 +103,7 @@ ERRORS: list[tuple[Exception, bool, bool]] = [
     (OutputInvalidError(kind="invalid", problems=[], raw="", response=answered()), False, True),
     (ReasoningBudgetExhausted(completion=ChatCompletion.construct(usage=None)), False, True),
     (LedgerError("x", path="p"), False, True),
+    (CacheMissError(key="k", response=answered(404)), False, False),
     (ValueError("a mistake"), False, True),
 ]
 by_error = pytest.mark.parametrize(

@@ -1,15 +1,15 @@
-"""The loop all policies share: what is past its time goes first, then what the policy chooses."""
+"""What policies share: what is past its time goes first; and for some, what is asked for goes to the end."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from deepseek_sdk.caching.eviction.shelf import Shelf, Slot
 
-__all__ = ["evict"]
+__all__ = ["count_hits", "evict"]
 
 
 def evict(
@@ -37,3 +37,18 @@ def evict(
         gone.append(slot.key)
         needed_bytes -= slot.size
     return gone
+
+
+def count_hits(shelf: Shelf, counts: Mapping[str, int], now_ms: int) -> None:
+    """
+    Count hits, and move what was asked for to the end of its queue.
+
+    Args:
+        shelf: Where.
+        counts: How many for each key; see `Policy`.
+        now_ms: The time, in milliseconds since 1970.
+    """
+    for key, count in counts.items():
+        slot = shelf.get(key)
+        if slot is not None:
+            shelf.write(slot._replace(seq=shelf.next_seq(), hits=slot.hits + count, used_ms=now_ms))

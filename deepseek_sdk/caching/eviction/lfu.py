@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.caching.eviction.evicting import evict
+from deepseek_sdk.caching.eviction.evicting import count_hits, evict
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,10 +26,7 @@ class Lfu:
 
     def hits(self, shelf: Shelf, counts: Mapping[str, int], now_ms: int) -> None:
         """Count hits; see `Policy`."""
-        for key, count in counts.items():
-            slot = shelf.get(key)
-            if slot is not None:
-                shelf.write(slot._replace(seq=shelf.next_seq(), hits=slot.hits + count, used_ms=now_ms))
+        count_hits(shelf, counts, now_ms)
 
     def victims(self, shelf: Shelf, needed_bytes: int, now_ms: int, spare: str | None = None) -> list[str]:
         """Make room; see `Policy`."""

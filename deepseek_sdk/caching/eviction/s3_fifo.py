@@ -37,7 +37,11 @@ class S3Fifo:
     def arrive(self, shelf: Shelf, key: str, size: int) -> None:
         """Place an entry; see `Policy`."""
         slot = shelf.get(key)
-        if slot is not None and slot.queue == SMALL and (size > _small(shelf) or shelf.recall(key) is not None):
+        if slot is None or slot.queue != SMALL:
+            return
+        # Whatever its size: what stands on the shelf has no ghost.
+        was_here = shelf.recall(key) is not None
+        if was_here or size > _small(shelf):
             shelf.write(slot._replace(queue=MAIN, seq=shelf.next_seq()))
 
     def hits(self, shelf: Shelf, counts: Mapping[str, int], now_ms: int) -> None:

@@ -11,7 +11,8 @@ if TYPE_CHECKING:
 __all__ = ["MAIN", "SMALL", "Policy", "Shelf", "Slot", "ghost_key"]
 
 # The queues: whatever comes is in the small one until its policy moves it.
-SMALL, MAIN = 0, 1
+SMALL = 0
+MAIN = 1
 _GHOST_BYTES = 16
 
 

@@ -142,7 +142,7 @@ def test_json_is_cut_in_its_largest_part(value: object, form: str, items: list[s
 
 
 @pytest.mark.parametrize("text", ["", "no", "[1", "[1] and more", '"text"', "3", "[" * 5000])
-def test_what_is_no_json_is_text(text: str) -> None:
+def test_what_is_no_key_is_text(text: str) -> None:
     """A text that is not an array or an object as a whole has no place in JSON."""
     assert find_place(text) is None
 

@@ -1,4 +1,4 @@
-"""`HitTally`: hits that were served and are not written down yet; nobody writes for each one."""
+"""`HitBuffer`: hits that were served and are not written down yet; nobody writes for each one."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from deepseek_sdk._process import PerProcess
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["HitTally"]
+__all__ = ["HitBuffer"]
 
-_MOST_BEFORE_FLUSH, _PART = 256, 20
-_FLUSH_MS, _RETRY_MS = 1000, 50
+_MANY, _PART = 256, 20
+_DUE_MS, _RETRY_MS = 1000, 50
 # Where nothing can be written, the oldest are forgotten.
 _MOST = 4096
 
 
-class HitTally:
+class HitBuffer:
     """Hits in RAM, which go to the disk several at a time: the policies lose little by hearing of them late."""
 
     def __init__(self) -> None:
         # Held for a few lines; one for each process: a fork may copy it while it is held.
         self._locks = PerProcess(threading.Lock)
         self._counts: dict[str, int] = {}
-        self._flushed_ms: int | None = None
+        self._taken_ms: int | None = None
         self._not_before_ms = 0
 
     def add(self, key: str, entries: int, now_ms: int) -> bool:
@@ -44,11 +44,11 @@ class HitTally:
             self._counts[key] = self._counts.pop(key, 0) + 1
             if len(self._counts) > _MOST:
                 del self._counts[next(iter(self._counts))]
-            if self._flushed_ms is None:
-                self._flushed_ms = now_ms
-            is_due = len(self._counts) >= max(1, min(_MOST_BEFORE_FLUSH, entries // _PART))
+            if self._taken_ms is None:
+                self._taken_ms = now_ms
+            is_due = len(self._counts) >= max(1, min(_MANY, entries // _PART))
             # A clock that was set back counts as one that went on.
-            is_due = is_due or abs(now_ms - self._flushed_ms) >= _FLUSH_MS
+            is_due = is_due or abs(now_ms - self._taken_ms) >= _DUE_MS
             return is_due and not 0 < self._not_before_ms - now_ms <= _RETRY_MS
 
     def take(self, now_ms: int) -> Mapping[str, int]:
@@ -63,7 +63,7 @@ class HitTally:
         """
         with self._locks.get():
             counts, self._counts = self._counts, {}
-            self._flushed_ms = now_ms
+            self._taken_ms = now_ms
             return counts
 
     def give_back(self, counts: Mapping[str, int], now_ms: int) -> None:
