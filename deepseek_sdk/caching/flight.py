@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from concurrent.futures import CancelledError, Future
+from concurrent.futures import CancelledError, Future, InvalidStateError
 from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
@@ -294,7 +295,8 @@ class Flight:
 
 
 def _done(future: Future[None]) -> None:
-    if not future.done():
+    # Two threads may come to the same end.
+    with contextlib.suppress(InvalidStateError):
         future.set_result(None)
 
 

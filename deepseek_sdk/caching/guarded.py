@@ -160,7 +160,7 @@ class GuardedDisk:
             self._note("slow", f"it took longer than {limit_s:g} s")
 
     def _submit(self, worker: Worker, work: Callable[[DiskTier], T], default: T) -> Future[T] | None:
-        if worker.waiting >= _MOST_WAITING:
+        if worker is self._writer and worker.waiting >= _MOST_WAITING:
             self._count("busy")
             return None
         try:
