@@ -27,6 +27,8 @@ _log = logging.getLogger("deepseek_sdk")
 # written is written all the same. And how often it waits so long at most.
 _READ_S, _WRITE_S = 1.0, 0.5
 _PATIENCE = 10
+# After so many calls that did not wait for it to the end, it is said that the cache is slow.
+_OFTEN = 100
 # How long one that closes it waits where nothing gets done.
 _CLOSE_S = 1.0
 # Where somebody else holds the file for longer, nobody waits for a while; and so much may wait to be written.
@@ -65,7 +67,7 @@ class GuardedDisk:
         self._rests_until = self._impatient_until = 0.0
         self._resting = ""
         self._damages = 0
-        self._was_slow = False
+        self._slow = 0
         self._begin()
         self.tier = make(self._write_hits_soon)
 
@@ -148,16 +150,16 @@ class GuardedDisk:
                     break
         if worker is self._writer:
             self._impatient_until = self._now() + _IMPATIENT_S
-        self._note_slow(limit_s)
+        self._note_slow()
         return default
 
-    def _note_slow(self, limit_s: float) -> None:
-        """Say so, unless it is the first time and the files are being opened, which may take that long."""
-        is_opening, self._was_slow = not (self._is_open or self._was_slow), True
-        if is_opening:
-            self._count("slow")
-        else:
-            self._note("slow", f"it took longer than {limit_s:g} s")
+    def _note_slow(self) -> None:
+        """Count it; a machine that is busy for a moment is nothing to warn of."""
+        self._count("slow")
+        self._slow += 1
+        if self._slow == _OFTEN:
+            message = "The cache in %s is slow: %s calls have gone on without waiting for it"
+            _log.warning(message, self.tier.directory, self._slow)
 
     def _submit(self, worker: Worker, work: Callable[[DiskTier], T], default: T) -> Future[T] | None:
         if worker is self._writer and worker.waiting >= _MOST_WAITING:
