@@ -307,6 +307,7 @@ def test_file_of_before_that_may_only_be_read() -> None:
     from tests.ledger.test_cached import old_file, write_as_before
     with closing(old_file(PATH)) as database:
         write_as_before(database, ended())
+    Ledger(PATH, wall=lambda: AT).usage()  # what is imported for it may be where only root may read
     os.chmod(PATH, 0o444)
     os.chmod(os.path.dirname(PATH), 0o555)
     if os.geteuid() == 0:
