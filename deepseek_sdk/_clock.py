@@ -170,6 +170,21 @@ class Clock:
         self.away = 0.0
         self.at = min(now + limits.first_token, self.total_at)
 
+    @classmethod
+    def of_total(cls, limits: Limits, *, call_started: float, now: float) -> Clock:
+        """
+        Make the clock of a call that waits for no server: only the whole of it can be too long.
+
+        Args:
+            limits: What holds for the call.
+            call_started: When it began.
+            now: The time.
+
+        Returns:
+            The clock.
+        """
+        return cls(Limits(first_token=inf, stall=inf, total=limits.total), call_started=call_started, now=now)
+
     def progress(self, now: float) -> None:
         """
         Note that something of the answer arrived.

@@ -9,7 +9,7 @@ from dataclasses import replace
 from math import inf
 from typing import TYPE_CHECKING, Any
 
-from deepseek_sdk._clock import Clock, Limits
+from deepseek_sdk._clock import Clock
 from deepseek_sdk._loop import running_loop
 from deepseek_sdk._process import PerProcess
 from deepseek_sdk._rejections import stub_refusal
@@ -331,8 +331,7 @@ class Seat:
         self.call = call
         self.is_leader = self.is_payer = is_leader
         # Silence and the first token are watched where the server is; here, only that the whole call is not too long.
-        limits = Limits(first_token=inf, stall=inf, total=call.limits.total)
-        self.clock = Clock(limits, call_started=call.record.started, now=call.io.now())
+        self.clock = Clock.of_total(call.limits, call_started=call.record.started, now=call.io.now())
         self.response: Any = None
         self._seen = 0
         wanted = wants_usage(call.body)

@@ -6,12 +6,11 @@ import json
 import time
 from dataclasses import replace
 from functools import partial
-from math import inf
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk._attempt import Attempt
 from deepseek_sdk._cache import CacheControl, CacheOutcome
-from deepseek_sdk._clock import UNSET, Clock, Limits
+from deepseek_sdk._clock import UNSET, Clock
 from deepseek_sdk._rejections import stub_refusal
 from deepseek_sdk._reply import Reply
 from deepseek_sdk._usage import Usage
@@ -169,7 +168,7 @@ class _Lookup:
         replay = partial(Replay, entry, call, pace=self._cache.pace)
         source = await call.io.offload(replay) if len(entry.answer) > _LARGE else replay()
         self._note(outcome)
-        return _reply(call, source, _clock(call))
+        return _reply(call, source, Clock.of_total(call.limits, call_started=record.started, now=call.io.now()))
 
     async def _ask(self) -> Reply:
         """Wait for an equal call that is under way, or be the one that asks."""
@@ -339,11 +338,6 @@ class _Lookup:
 def _is_unanswered(error: Exception) -> bool:
     disposition = classify(error)
     return disposition.retry or disposition.trips or disposition.reason in _NOBODY_ANSWERS
-
-
-def _clock(call: Call) -> Clock:
-    limits = Limits(first_token=inf, stall=inf, total=call.limits.total)
-    return Clock(limits, call_started=call.record.started, now=call.io.now())
 
 
 def _reply(call: Call, source: Source, clock: Clock) -> Reply:
