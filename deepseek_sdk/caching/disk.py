@@ -24,7 +24,7 @@ from deepseek_sdk.caching.upkeep import PAGE_ROWS, compact, delete_where
 from deepseek_sdk.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from deepseek_sdk.caching.lane import Lane
     from deepseek_sdk.caching.layout import Files
@@ -166,7 +166,9 @@ class DiskTier:
         if self._hits.add(key, self._entries, now_ms):
             self._tell(now_ms)
 
-    def put(self, key: str, value: bytes, meta: Meta, now_ms: int) -> int:
+    def put(
+        self, key: str, value: bytes, meta: Meta, now_ms: int, beside: Callable[[Lane], object] | None = None
+    ) -> int:
         """
         Keep an entry, in place of the one with its key if there is one; others go where there is no room.
 
@@ -175,6 +177,7 @@ class DiskTier:
             value: Its bytes.
             meta: What is known of it.
             now_ms: The time, in milliseconds since 1970.
+            beside: What else to write, all or nothing of both; it may be called twice.
 
         Returns:
             How many others went.
@@ -184,15 +187,18 @@ class DiskTier:
             TypeError: The key is no text, or the value not bytes.
             ValueError: It is larger than half of the room there is.
         """
-        return self.put_many([(key, value, meta)], now_ms)
+        return self.put_many([(key, value, meta)], now_ms, beside)
 
-    def put_many(self, entries: Iterable[tuple[str, bytes, Meta]], now_ms: int) -> int:
+    def put_many(
+        self, entries: Iterable[tuple[str, bytes, Meta]], now_ms: int, beside: Callable[[Lane], object] | None = None
+    ) -> int:
         """
         Keep several entries, all or none.
 
         Args:
             entries: Key, bytes and what is known, of each.
             now_ms: The time, in milliseconds since 1970.
+            beside: What else to write once they are there, all or nothing of both; it may be called twice.
 
         Returns:
             How many others went.
@@ -203,7 +209,27 @@ class DiskTier:
             ValueError: One is larger than half of the room there is.
         """
         packed = [self._packed(*entry, now_ms) for entry in entries]
-        return self._run("writer", lambda lane: self._write(lane, packed, now_ms))
+        return self._run("writer", lambda lane: self._write(lane, packed, now_ms, beside=beside))
+
+    def write_beside(self, work: Callable[[Lane], T]) -> T:
+        """
+        Write what belongs to entries that are there already, all or nothing of it.
+
+        Args:
+            work: What; it may be called twice.
+
+        Returns:
+            Its result.
+
+        Raises:
+            StoreError: The disk cannot be used; nothing was written.
+        """
+
+        def write(lane: Lane) -> T:
+            with lane.transaction():
+                return work(lane)
+
+        return self._run("writer", write)
 
     def delete(self, key: str) -> bool:
         """
@@ -404,7 +430,13 @@ class DiskTier:
         return name, size, (name, now_ms / 1000, now_ms / 1000, tag, *columns)
 
     def _write(
-        self, lane: Lane, packed: Iterable[tuple[str, int, tuple[Any, ...]]], now_ms: int, lock_s: float | None = None
+        self,
+        lane: Lane,
+        packed: Sequence[tuple[str, int, tuple[Any, ...]]],
+        now_ms: int,
+        lock_s: float | None = None,
+        *,
+        beside: Callable[[Lane], object] | None = None,
     ) -> int:
         counts = self._hits.take(now_ms)
         try:
@@ -415,6 +447,9 @@ class DiskTier:
                     for key, *_ in packed:
                         self.known.add(key)
                 gone = sum(self._place(lane, shelf, *one, now_ms) for one in packed)
+                if beside is not None:
+                    beside(lane)
+                    gone += self._make_room(shelf, packed[-1][0] if packed else None, 0, now_ms)
                 self._entries = shelf.entries
         except BaseException:
             self._hits.give_back(counts, now_ms)
@@ -431,9 +466,12 @@ class DiskTier:
     def _place(self, lane: Lane, shelf: SqlShelf, key: str, size: int, columns: tuple[Any, ...], now_ms: int) -> int:
         lane.execute(_PUT, columns)
         self._policy.arrive(shelf, key, size)
+        return self._make_room(shelf, key, size, now_ms)
+
+    def _make_room(self, shelf: SqlShelf, spare: str | None, size: int, now_ms: int) -> int:
         # Where the room was made smaller, it takes some writes until everything fits.
         excess = min(shelf.size - self.max_bytes, max(_FREED_BYTES, 2 * size))
-        return len(self._policy.victims(shelf, excess, now_ms, key)) if excess > 0 else 0
+        return len(self._policy.victims(shelf, excess, now_ms, spare)) if excess > 0 else 0
 
     def _may_have(self, known: KnownKeys, key: str) -> bool | None:
         """Ask the filter, if nobody writes at the moment: what others have written only the writer's lane tells."""

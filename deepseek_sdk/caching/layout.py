@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deepseek_sdk._sqlite import is_broken
 from deepseek_sdk.caching.directory import APPLICATION_ID, DATABASE, LOCK, mark, prepare, quarantine
-from deepseek_sdk.caching.eviction.schema import DDL, mend
+from deepseek_sdk.caching.eviction.schema import DDL, has_all, mend
 from deepseek_sdk.caching.failure import StoreError
 from deepseek_sdk.caching.lane import Lane, insist
 from deepseek_sdk.caching.text_disk import make_tables
@@ -144,6 +144,8 @@ def _open(directory: Path, lock_s: float) -> Files:
     _refuse_short(path)
     if _version(path, lock_s) < _VERSION:
         _make(directory, lock_s)
+    elif not _has_all(path, lock_s):
+        _make_tables(path, lock_s)
     reader = Lane(path, lock_s, is_reader=True)
     try:
         writer = Lane(path, lock_s)
@@ -191,6 +193,15 @@ def _make(directory: Path, lock_s: float) -> None:
         database.execute(f"PRAGMA application_id = {APPLICATION_ID}")
         database.execute("PRAGMA journal_mode = WAL")
     make_tables(directory, lock_s)
+    _make_tables(path, lock_s)
+
+
+def _has_all(path: Path, lock_s: float) -> bool:
+    with contextlib.closing(sqlite3.connect(path, timeout=lock_s, isolation_level=None)) as database:
+        return has_all(database.execute)
+
+
+def _make_tables(path: Path, lock_s: float) -> None:
     with contextlib.closing(sqlite3.connect(path, timeout=lock_s, isolation_level=None)) as database:
         database.execute("BEGIN IMMEDIATE")
         for statement in (*DDL, _CLAIM):

@@ -21,31 +21,47 @@ import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from deepseek_sdk.caching.claims import Claims
 from deepseek_sdk.caching.disk import DiskTier
+from deepseek_sdk.caching.partitions import Partitions
 from deepseek_sdk.caching.selection import Selection
 from tests.caching.disks import NOW_MS, is_sound, key_of, meta_of, value_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from numpy.typing import NDArray
+
 # How long a child lives at most, in seconds, mostly from when it has opened the directory. Rounds share a directory,
 # so that it fills up.
 LONGEST_S = 0.06
 ROUNDS = 20
+DIMENSIONS = 16
 SMALL, LARGE = 60_000, 2**30
+
+
+def vector_of(number: int) -> NDArray[np.float64]:
+    """Give a vector that belongs to a number."""
+    return np.random.default_rng(number).uniform(-0.25, 0.25, DIMENSIONS)
 
 
 def work(directory: Path, first: int, max_bytes: int, say: Callable[..., object]) -> None:
     """Write records with numbers from *first* on, and do all else that a cache does, until killed."""
     tier = DiskTier(directory, max_bytes=max_bytes)
+    partitions = Partitions(DIMENSIONS, "e5")
     tier.open()
     say("open", first)
     rng = random.Random(first)  # noqa: S311  reproducible
     for number in range(first, first + 100_000):
         key = key_of(number)
         say("begin", number)
-        say("put", number, tier.put(key, value_of(key, 0, rng.randrange(100, 6_000)), meta_of(), NOW_MS))
+        value, beside = (
+            value_of(key, 0, rng.randrange(100, 6_000)),
+            partitions.writing("p", key, key, vector_of(number)),
+        )
+        say("put", number, tier.put(key, value, meta_of(), NOW_MS, beside))
         tier.get(key_of(rng.randrange(first, number + 1)), NOW_MS + number)
         if number % 5 == 4:
             say("begin", number)
@@ -103,6 +119,9 @@ def look(directory: Path, say: Callable[..., object]) -> None:
         if not fitting:
             raise AssertionError(f"{key} is damaged or mixed")
         versions[key] = fitting[0]
+    found = {candidate.key for candidate in Partitions(DIMENSIONS, "e5").searched(tier, "p", vector_of(0), 100_000)}
+    if found != set(keys):
+        raise AssertionError(f"{len(found ^ set(keys))} records are not found by their vectors, or are found and gone")
     tier.close()
     with contextlib.closing(sqlite3.connect(directory / "cache.db")) as database:
         say("there", is_sound(database), versions, seconds)
@@ -159,6 +178,8 @@ def main() -> None:
     """Kill, look, and say how often."""
     base, times, rng = Path(sys.argv[1]), int(sys.argv[2]), random.Random(int(sys.argv[3]))  # noqa: S311  reproducible
     acknowledged, slowest, ledger = 0, 0.0, Ledger()
+    # What numpy loads when it is first used is loaded here, once: children live for moments only.
+    Partitions(DIMENSIONS, "e5").writing("p", "", "", vector_of(0))
     for number in range(times):
         is_large = number // ROUNDS % 2 == 0
         directory = base / str(number // ROUNDS)

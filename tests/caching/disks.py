@@ -48,9 +48,11 @@ def is_sound(database: sqlite3.Connection) -> bool:
         " UNION ALL SELECT count(*) FROM (SELECT rowid AS n, key AS k FROM Cache EXCEPT SELECT id, key FROM entry)"
         " UNION ALL SELECT (SELECT entries FROM tally) - (SELECT count(*) FROM entry)"
         " UNION ALL SELECT (SELECT small + main FROM tally) - (SELECT COALESCE(sum(size), 0) FROM entry)"
+        " UNION ALL SELECT count(*) FROM vector WHERE key NOT IN (SELECT key FROM entry)"
+        " UNION ALL SELECT (SELECT COALESCE(sum(rows), 0) FROM vector_place) - (SELECT count(*) FROM vector)"
     )
     checked = database.execute("PRAGMA integrity_check").fetchall()
-    return checked == [("ok",)] and database.execute(differ).fetchall() == [(0,)] * 4
+    return checked == [("ok",)] and database.execute(differ).fetchall() == [(0,)] * 6
 
 
 def run_child(code: str, *args: object) -> str:

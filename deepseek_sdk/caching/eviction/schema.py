@@ -10,10 +10,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from deepseek_sdk.caching import frames, vector_table
+
 if TYPE_CHECKING:
     from deepseek_sdk.caching.eviction.sql_shelf import Execute
 
-__all__ = ["DDL", "is_in_step", "mend"]
+__all__ = ["DDL", "has_all", "is_in_step", "mend"]
 
 _META = ("asked", "model", "tenant", "tags", "partition", "created_ms", "expires_ms", "keep_ms")
 _NAMES = ", ".join(f'"{name}"' for name in _META)
@@ -57,9 +59,9 @@ def _add(row: str, beyond: str) -> str:
 
 
 _INSERTED = f"CREATE TRIGGER IF NOT EXISTS entry_inserted AFTER INSERT ON Cache BEGIN {_add('new', '1')}; END"
-# diskcache writes a key again by UPDATE: the entry keeps its queue, its place and its hits.
-_UPDATED = f"""CREATE TRIGGER IF NOT EXISTS entry_updated AFTER UPDATE OF tag, value ON Cache BEGIN
-    UPDATE entry SET (size, {_NAMES}) = ({_size("new")}, {_meta("new.tag")})
+# diskcache writes a key again by UPDATE: the entry keeps its queue, its place, its hits and its vectors.
+_UPDATED = f"""CREATE TRIGGER IF NOT EXISTS entry_rewritten AFTER UPDATE OF tag, value ON Cache BEGIN
+    UPDATE entry SET (size, {_NAMES}) = ({_size("new")} + {vector_table.bytes_beside("new.key")}, {_meta("new.tag")})
     WHERE id = new.rowid; END"""  # noqa: S608  no input in it
 _DELETED = """CREATE TRIGGER IF NOT EXISTS entry_deleted AFTER DELETE ON Cache BEGIN
     DELETE FROM entry WHERE id = old.rowid; END"""
@@ -84,11 +86,15 @@ DDL: tuple[str, ...] = (
     "CREATE INDEX IF NOT EXISTS entry_tenant ON entry (tenant, size)",
     "CREATE INDEX IF NOT EXISTS ghost_seq ON ghost (seq)",
     _INSERTED,
+    # An earlier version's, which knew of no vectors.
+    "DROP TRIGGER IF EXISTS entry_updated",
     _UPDATED,
     _DELETED,
     _TALLY_INSERTED,
     _TALLY_DELETED,
     _TALLY_UPDATED,
+    *vector_table.DDL,
+    *frames.DDL,
 )
 
 _IS_IN_STEP = """SELECT (SELECT count(*) FROM Cache) = (SELECT count(*) FROM entry)
@@ -111,6 +117,19 @@ _MEND = (
 )
 
 
+def has_all(execute: Execute) -> bool:
+    """
+    Tell whether a database has all the tables; one that an earlier version made has none for vectors or frames.
+
+    Args:
+        execute: Runs a statement.
+
+    Returns:
+        Whether it has.
+    """
+    return vector_table.is_there(execute) and frames.is_there(execute)
+
+
 def is_in_step(execute: Execute) -> bool:
     """
     Tell whether the tables say the same; this reads an index of each.
@@ -121,7 +140,9 @@ def is_in_step(execute: Execute) -> bool:
     Returns:
         True: there is nothing to mend.
     """
-    return bool(execute(_IS_IN_STEP, ()).fetchall()[0][0])
+    if not execute(_IS_IN_STEP, ()).fetchall()[0][0]:
+        return False
+    return vector_table.is_in_step(execute) and frames.is_in_step(execute)
 
 
 def mend(execute: Execute) -> None:
@@ -131,5 +152,8 @@ def mend(execute: Execute) -> None:
     Args:
         execute: Runs a statement.
     """
+    # First, while it is known which vectors have no entry: one that is added has none.
+    vector_table.mend(execute)
     for statement in _MEND:
         execute(statement, ())
+    frames.mend(execute)
