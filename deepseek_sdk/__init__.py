@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._check import RouteCheck
     from deepseek_sdk._health import Health, RouteHealth
     from deepseek_sdk.backends.rules import Rule, RuleEngine
-    from deepseek_sdk.caching import CacheStats, ExactCache
+    from deepseek_sdk.caching import CacheStats, ExactCache, SemanticCache
     from deepseek_sdk.ledger import Ledger, UsageReport
     from deepseek_sdk.pricing import Cost, PriceBook
     from deepseek_sdk.routing.auto import RoutingDecision, RoutingPolicy
@@ -65,6 +65,7 @@ __all__ = [
     "RoutingPolicy",
     "Rule",
     "RuleEngine",
+    "SemanticCache",
     "SpendBudget",
     "Telemetry",
     "TokenBudget",
@@ -97,6 +98,7 @@ __getattr__ = _later(
         "RoutingPolicy": "routing.auto",
         "Rule": "backends.rules",
         "RuleEngine": "backends.rules",
+        "SemanticCache": "caching",
         "SpendBudget": "spending",
         "Telemetry": "telemetry",
         "TokenBudget": "tokens.fitting",

@@ -100,7 +100,7 @@ class Books:
         said = self._said("cache")
         if said in (None, False, "off"):
             return None
-        from deepseek_sdk.caching.exact import cache_of  # noqa: PLC0415  few clients have one
+        from deepseek_sdk.caching.choosing import cache_of  # noqa: PLC0415  few clients have one
 
         cache = cache_of(said)
         # The first hit tells what it saved: the prices are loaded now, and not on somebody's event loop.

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._usage import Usage
     from deepseek_sdk.pricing.cost import Cost
 
-__all__ = ["CacheControl", "CacheOutcome", "CacheStatus"]
+__all__ = ["CacheControl", "CacheDecision", "CacheOutcome", "CacheStatus"]
 
 CacheStatus = Literal["hit", "stale", "coalesced", "miss", "refresh", "bypass", "negative"]
 
@@ -123,6 +123,44 @@ def _least(one: float | None, other: float | None) -> float | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CacheDecision:
+    """
+    Why the kept answer to a similar question was given, or not.
+
+    Attributes:
+        reason: "served"; "guard": the two differ in something that a guard sees; "below": too uncertain; "vetoed",
+            "quarantined": somebody said so; "verifier": what the caller has it checked with said no; "gone": the answer
+            is no longer there; "unusable": it is not for this call; "no_candidate": nothing is kept to compare with;
+            "volatile", "personal", "too_long", "not_user_text": questions of this kind have the exact tier alone;
+            "loading", "slow", "off", "failed": nothing could be compared.
+        similarity: The cosine of the two questions, or None: nothing was compared.
+        score: How sure it is that one answer does for both, in logits, or None.
+        probability: The same from 0 to 1, by the data that the score was fitted to, or None.
+        threshold: What the score has to exceed, or None.
+        margin: By how much the similarity exceeds that of the next question with another answer, or None.
+        guard: The guard that said no, or None.
+        correction: What labels of this answer have added to the score, in logits.
+        candidates: How many kept questions were looked at.
+        entry_id: The kept answer that it is about, or None.
+        kept: The kept question that it is about, or None.
+        place: What all of the request but the text comes to, or None.
+    """
+
+    reason: str
+    similarity: float | None = None
+    score: float | None = None
+    probability: float | None = None
+    threshold: float | None = None
+    margin: float | None = None
+    guard: str | None = None
+    correction: float = 0.0
+    candidates: int = 0
+    entry_id: str | None = None
+    kept: str | None = field(default=None, repr=False)
+    place: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CacheOutcome:
     """
     What became of a call in the cache.
@@ -140,6 +178,8 @@ class CacheOutcome:
         usage: The tokens of the answer when it was generated; this call used none of them.
         model: The model that gave it, or None.
         price: Tells what the same answer would cost now, or None: nobody can.
+        decision: How kept answers to similar questions were judged, or None: they were not looked at.
+        question: The text that was compared, or None; it is what `feedback()` learns by.
     """
 
     status: CacheStatus
@@ -153,6 +193,8 @@ class CacheOutcome:
     usage: Usage | None = None
     model: str | None = None
     price: Callable[[Usage, str], Cost | None] | None = field(default=None, repr=False)
+    decision: CacheDecision | None = None
+    question: str | None = field(default=None, repr=False)
 
     @property
     def hit(self) -> bool:

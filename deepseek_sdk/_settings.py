@@ -317,10 +317,10 @@ _ALL = (
     Setting(
         name="cache",
         meaning={
-            "en": 'Whether answers are kept and given again: "exact" or "off".',
-            "zh": "是否缓存回答：exact（完全相同的请求直接返回缓存）或 off。",
+            "en": 'Whether answers are kept and given again: "exact", "semantic" (also to questions that ask the same) or "off".',
+            "zh": "是否缓存回答：exact（完全相同的请求直接返回缓存）、semantic（意思相同的问题也返回缓存）或 off。",
         },
-        check=_one_of("exact", "off"),
+        check=_one_of("exact", "semantic", "off"),
         variable="DEEPSEEK_SDK_CACHE",
         default="off",
     ),

@@ -117,7 +117,7 @@ class Shared:
         prices: str | os.PathLike[str] | PriceBook | Unset = UNSET,
         telemetry: Telemetry | bool | Unset = UNSET,
         ledger: str | os.PathLike[str] | Ledger | bool | Unset | None = UNSET,
-        cache: Literal["exact"] | ExactCache | bool | Unset | None = UNSET,
+        cache: Literal["exact", "semantic"] | ExactCache | bool | Unset | None = UNSET,
         offline: bool = False,
         _heritage: Heritage | None = None,
         **openai_options: Unpack[OpenAIOptions],
@@ -154,7 +154,8 @@ class Shared:
             prices: A file of prices, which are laid over the built-in ones, or a PriceBook in their place.
             telemetry: What spans and metrics tell, or False: there are none.
             ledger: A file that every call is written to, True for the usual one, or None: none is.
-            cache: Where answers are kept: "exact" for the user's cache directory, an ExactCache, which may be that of
+            cache: Where answers are kept: "exact" for the user's cache directory, "semantic" for the same with answers
+                to questions that ask the same in other words, an ExactCache or SemanticCache, which may be that of
                 another client, or None: nowhere.
             offline: The client has no endpoint of its own and opens no socket: its routes, or its backend, answer in
                 this process. Where there is no key and there are routes, these answer alone, too.

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import logging
 from concurrent.futures import CancelledError
-from functools import partial
 from typing import TYPE_CHECKING
 
 from deepseek_sdk._fold import Gathered
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
 
     from deepseek_sdk._call import Call
     from deepseek_sdk._io import IO
     from deepseek_sdk._pipeline import Proceed
     from deepseek_sdk._reply import Reply
     from deepseek_sdk._sse import Event
+    from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.exact import ExactCache
     from deepseek_sdk.caching.flight import Flight
+    from deepseek_sdk.caching.frames import Frame
     from deepseek_sdk.caching.question import Question
     from deepseek_sdk.caching.store import Found
 
@@ -40,16 +41,24 @@ class Asking:
         question: What is asked.
         proceed: The rest of the chain.
         cache: Where the answer is kept.
+        learn: Called with each new answer that is kept, or None.
     """
 
     def __init__(
-        self, flight: Flight, place: Hashable, question: Question, proceed: Proceed, cache: ExactCache
+        self,
+        flight: Flight,
+        place: Hashable,
+        question: Question,
+        proceed: Proceed,
+        cache: ExactCache,
+        learn: Callable[[IO, bytes], object] | None = None,
     ) -> None:
         self._flight = flight
         self._place = place
         self._question = question
         self._proceed = proceed
         self._cache = cache
+        self._learn = learn
         self._began_ms = cache.now_ms()
 
     async def __call__(self, io: IO) -> None:
@@ -143,16 +152,24 @@ class Asking:
         question, cache, flight = self._question, self._cache, self._flight
         if not question.control.writes:
             return
-        make = partial(cache.entry_of, call, question, content, events, began_ms=self._began_ms)
         try:
-            entry, flight.refused = await call.io.offload(make)
+            entry, flight.refused, frame = await call.io.offload(self._made, call, content, events)
             if entry is not None:
-                flight.refused = await cache.keep(call.io, entry)
+                flight.refused = await cache.keep(call.io, entry, question, frame)
                 flight.kept = entry if flight.refused is None else None
+            if flight.kept is not None and self._learn is not None:
+                self._learn(call.io, content)
         except Exception:  # noqa: BLE001  an answer that cannot be kept is an answer all the same
             _log.debug("an answer could not be kept", exc_info=True)
             flight.refused = "unexpected"
             cache.tally.fail("unexpected")
+
+    def _made(
+        self, call: Call, content: bytes, events: Sequence[Event] | None
+    ) -> tuple[Entry | None, str | None, Frame | None]:
+        """Make what is kept of an answer, or tell why nothing is; and what is kept of the request."""
+        made = self._cache.entry_of(call, self._question, content, events, began_ms=self._began_ms)
+        return (*made, None if made[0] is None else self._cache.frame_of(call))
 
 
 def _folded(events: Sequence[Event]) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import time
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +16,8 @@ from deepseek_sdk.caching.claims import Claims, new_owner
 from deepseek_sdk.caching.eviction import policy_of
 from deepseek_sdk.caching.expiry import Expiry
 from deepseek_sdk.caching.flight import Flights
-from deepseek_sdk.caching.identity import Tenants
+from deepseek_sdk.caching.frames import add_frame, frame_of, room_of
+from deepseek_sdk.caching.identity import Tenants, query_of
 from deepseek_sdk.caching.making import Answered, is_as_wanted, made
 from deepseek_sdk.caching.memory import MemoryTier
 from deepseek_sdk.caching.negative import NegativeCache
@@ -34,16 +36,21 @@ if TYPE_CHECKING:
     from deepseek_sdk._call import Call
     from deepseek_sdk._io import IO
     from deepseek_sdk._sse import Event
+    from deepseek_sdk.caching.embedding.service import EmbeddingService
     from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.exchange import Imported
     from deepseek_sdk.caching.explaining import Explanation
+    from deepseek_sdk.caching.frames import Frame
     from deepseek_sdk.caching.guarded import GuardedDisk
+    from deepseek_sdk.caching.lane import Lane
+    from deepseek_sdk.caching.lessons import Lessons
     from deepseek_sdk.caching.meta import Row
     from deepseek_sdk.caching.operations import Invalidated
     from deepseek_sdk.caching.question import Question
+    from deepseek_sdk.caching.similar import Similar, Wording
     from deepseek_sdk.caching.stats import CacheStats
 
-__all__ = ["ExactCache", "cache_of", "default_path"]
+__all__ = ["ExactCache", "default_path"]
 
 _MAX_BYTES = 1024 * 2**20
 _MEMORY_BYTES = 64 * 2**20
@@ -76,6 +83,7 @@ class ExactCache:
         ExactCache(ttl_by_tag={"news": 60})        one with this tag for a minute
         ExactCache(stale_if_error_s=86400)         where nobody answers, one that ended within a day is better than none
         ExactCache(secret="...")                   records are signed: who has not the secret cannot plant one
+        ExactCache(keep_requests=True)             what is asked before the daily peak: `client.cache.prewarm()`
 
     Several clients, of both colours, may be given the same one: equal calls of theirs that are under way at the same
     time are asked once.
@@ -102,6 +110,9 @@ class ExactCache:
         pace: How fast a stream is given again, in characters per second; None: at once.
         claim_s: For how long another process that asks the same is waited for, in seconds; None: not at all. One that
             has died is not waited for.
+        keep_requests: What a request is beside the user's last text is kept on disk, too, so that
+            `client.cache.prewarm()` can ask it anew: instructions, earlier turns, examples and tools then lie there to
+            be read, up to 16 KiB for each kind of request. Without it only a hash of them does.
         wall: Tells the time, in seconds since 1970.
         chance: Gives a number from 0 to 1, for the canaries.
 
@@ -109,6 +120,12 @@ class ExactCache:
         ConfigurationError: One of them cannot be used.
         MissingExtraError: The extra `cache` is not installed, which a disk needs.
     """
+
+    # The semantic tier, and what looks at a call of a tenant as that does; there is none here.
+    similar: Similar | None = None
+    similarly: Callable[[Call, str], Wording] | None = None
+    lessons: Lessons | None = None
+    service: EmbeddingService | None = None
 
     def __init__(
         self,
@@ -132,6 +149,7 @@ class ExactCache:
         canary_share: float = 0.0,
         pace: float | None = None,
         claim_s: float | None = 60.0,
+        keep_requests: bool = False,
         wall: Callable[[], float] = time.time,
         chance: Callable[[], float] = random.random,
     ) -> None:
@@ -154,6 +172,7 @@ class ExactCache:
         self.limits = Limits(max_entry_bytes=max_entry_bytes, max_temperature=max_temperature)
         self.negative = None if negative_ttl_s is None else NegativeCache(negative_ttl_s)
         self.pace = pace
+        self.keep_requests = keep_requests
         self.tally = Tally()
         self.flights = Flights()
         self.tenants = Tenants()
@@ -233,13 +252,31 @@ class ExactCache:
             self.tally.refuse(refused)
         return entry, refused
 
-    async def keep(self, io: IO, entry: Entry) -> str | None:
+    def frame_of(self, call: Call) -> Frame | None:
+        """
+        Take apart what is kept of a request beside its answer; this may take a while.
+
+        Args:
+            call: What was asked.
+
+        Returns:
+            All but the last text of the user, or None: that is not kept.
+        """
+        if not self.keep_requests or self.store.disk is None:
+            return None
+        return frame_of(call.path, call.body, query_of(call))
+
+    async def keep(
+        self, io: IO, entry: Entry, question: Question | None = None, frame: Frame | None = None
+    ) -> str | None:
         """
         Keep an answer.
 
         Args:
             io: The caller's.
             entry: The answer.
+            question: What was asked, or None: nobody has, the answer comes from elsewhere.
+            frame: What is kept of the request, or None: nothing is.
 
         Returns:
             Why it is not kept, in one word, or None.
@@ -251,9 +288,50 @@ class ExactCache:
         if refused is not None:
             self.tally.refuse(refused)
             return refused
-        await self.store.keep(io, entry, self.expiry.keep_until_ms(entry.expires_ms), self.now_ms())
+        keep_ms = self.expiry.keep_until_ms(entry.expires_ms)
+        await self.store.keep(io, entry, keep_ms, self.now_ms(), beside=self.beside(entry, question, frame))
+        self.was_kept(entry, question)
         self.tally.count("stored")
         return None
+
+    def beside(
+        self,
+        entry: Entry,
+        question: Question | None,  # noqa: ARG002  other caches have more to write
+        frame: Frame | None = None,
+    ) -> Callable[[Lane], object] | None:
+        """
+        Give what is written in the transaction of an answer.
+
+        Args:
+            entry: The answer.
+            question: What was asked, or None: nobody knows.
+            frame: What is kept of the request, or None: nothing is.
+
+        Returns:
+            Writes it, or None: there is nothing.
+        """
+        if frame is None or self.store.disk is None:
+            return None
+        room = room_of(self.store.disk.tier.max_bytes)
+        return partial(add_frame, partition=entry.partition, frame=frame, room=room)
+
+    def was_kept(self, entry: Entry, question: Question | None) -> None:
+        """
+        Do what is to be done once an answer is kept.
+
+        Args:
+            entry: The answer.
+            question: What was asked, or None: nobody knows.
+        """
+
+    def embed(self, questions: Sequence[Question]) -> None:
+        """
+        Make ready what `beside()` will need, for many at once; this may take long.
+
+        Args:
+            questions: What was asked.
+        """
 
     @property
     def has_claims(self) -> bool:
@@ -460,26 +538,6 @@ class ExactCache:
         """Write down what waits, and let go of the files; a client that is still used opens them again."""
         if self.store.disk is not None:
             self.store.disk.close()
-
-
-def cache_of(said: object) -> ExactCache:
-    """
-    Read the argument of a client.
-
-    Args:
-        said: An ExactCache, which may be that of another client, or "exact".
-
-    Returns:
-        The cache.
-
-    Raises:
-        ConfigurationError: It is something else.
-    """
-    if isinstance(said, ExactCache):
-        return said
-    if said in ("exact", True):
-        return ExactCache()
-    raise ConfigurationError(f"cache must be 'exact', an ExactCache, 'off' or None, not {said!r}")
 
 
 def _directory(path: Any) -> Path:

@@ -5,13 +5,18 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
+from deepseek_sdk._background import Background
 from deepseek_sdk._cache import CacheControl
 from deepseek_sdk._clock import UNSET
+from deepseek_sdk._finish import finish
+from deepseek_sdk._io import SyncIO
+from deepseek_sdk._wire import Watchdog
 from deepseek_sdk.caching import operations
 from deepseek_sdk.caching.question import questioned
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from deepseek_sdk._cache import CacheDecision
     from deepseek_sdk._call import Call
     from deepseek_sdk.caching.exact import ExactCache
     from deepseek_sdk.caching.expiry import State
@@ -42,6 +47,8 @@ class Explanation:
         is_asked: A model would be asked.
         is_kept: A new answer would be kept, if it is complete.
         kept_until: When the new one would end, in seconds since 1970, or None: never, or it is not kept.
+        decision: How kept answers to similar questions were judged, or None: they were not looked at. A hit with a
+            decision is of such a question.
     """
 
     status: Literal["hit", "stale", "coalesced", "miss", "refresh", "bypass", "negative"]
@@ -57,6 +64,7 @@ class Explanation:
     is_asked: bool = False
     is_kept: bool = False
     kept_until: float | None = None
+    decision: CacheDecision | None = None
 
 
 def explained(cache: ExactCache, call: Call) -> Explanation:
@@ -73,7 +81,7 @@ def explained(cache: ExactCache, call: Call) -> Explanation:
     control = CacheControl() if call.options.cache is UNSET else call.options.cache
     if control.asks and not (control.reads or control.writes):
         return Explanation(status="bypass", reason="control", is_asked=True)
-    question = questioned(call, cache.tenants, control, cache.limits)
+    question = questioned(call, cache.tenants, control, cache.limits, cache.similarly)
     if question is None:
         reason = "temperature" if cache.limits.is_too_warm(call.body) else "no_key"
         return Explanation(status="bypass" if control.asks else "miss", reason=reason, is_asked=control.asks)
@@ -90,27 +98,53 @@ class _Look:
         self._now_ms = cache.now_ms()
 
     def told(self) -> Explanation:
-        control, negative = self._question.control, self._cache.negative
-        if not control.reads:
+        if not self._question.control.reads:
             return self._asked("refresh", "control")
-        if negative is not None and negative.get(self._question.place(self._call), self._call.io.now()) is not None:
-            return Explanation(
-                status="negative", reason="refused", key=self._question.key, tenant=self._question.tenant
-            )
-        found, missing = self._found()
-        if found is None:
-            return self._asked("miss", missing)
-        state = self._cache.expiry.state(found.entry, self._now_ms, control.max_age_s)
-        reason = self._reason(found, state)
-        return self._given(found, state) if reason is None else self._asked("miss", reason, found, state)
+        found, missing = self._found(self._question.key)
+        state = self._state(found)
+        reason = missing if found is None else self._reason(found, state)
+        if found is not None and reason is None:
+            return self._given(found, state)
+        similar = self._similar()
+        if similar is not None:
+            return self._given(similar, "fresh")
+        if self._is_refused():
+            return Explanation(status="negative", reason="refused", **self._facts(None), decision=self._decision)
+        return self._asked("miss", reason or missing, found, state)
 
-    def _found(self) -> tuple[Found | None, str]:
+    def _found(self, key: str) -> tuple[Found | None, str]:
         try:
             with operations.opened(self._cache) as tier:
-                return operations.peek(self._cache, tier, self._question.key), "no_answer"
+                return operations.peek(self._cache, tier, key), "no_answer"
         except ConfigurationError:
             # Calls go on without it, too.
             return None, "unusable"
+
+    def _state(self, found: Found | None) -> State:
+        if found is None:
+            return "expired"
+        return self._cache.expiry.state(found.entry, self._now_ms, self._question.control.max_age_s)
+
+    def _similar(self) -> Found | None:
+        similar, wording = self._cache.similar, self._question.wording
+        if similar is None or wording is None:
+            return None
+        from deepseek_sdk.caching.similar import Answers  # noqa: PLC0415  only where there is such a tier
+
+        async def look(key: str) -> Found | None:
+            return self._found(key)[0]
+
+        answers = Answers(look, lambda entry: self._cache.is_usable(entry, self._question), is_quiet=True)
+        return finish(similar.look(SyncIO(Background(), Watchdog()), wording, answers))
+
+    @property
+    def _decision(self) -> CacheDecision | None:
+        return None if self._question.wording is None else self._question.wording.decision
+
+    def _is_refused(self) -> bool:
+        negative = self._cache.negative
+        place, now = self._question.place(self._call), self._call.io.now()
+        return negative is not None and negative.get(place, now) is not None
 
     def _reason(self, found: Found, state: State) -> str | None:
         if not self._question.may_have(found.entry):
@@ -122,7 +156,8 @@ class _Look:
 
     def _given(self, found: Found, state: State) -> Explanation:
         status: Literal["hit", "stale"] = "stale" if state == "stale" else "hit"
-        return Explanation(status=status, **self._facts(found), **self._new(is_asked=state == "stale"))
+        told = {**self._facts(found), **self._new(is_asked=state == "stale")}
+        return Explanation(status=status, decision=self._decision, **told)
 
     def _asked(
         self, status: Literal["miss", "refresh"], reason: str, found: Found | None = None, state: State = "expired"
@@ -133,6 +168,7 @@ class _Look:
             status="coalesced" if is_shared else status,
             reason=reason,
             is_last_resort=is_usable and state == "error_only",
+            decision=self._decision,
             **self._facts(found),
             **self._new(is_asked=self._question.control.asks and not is_shared),
         )

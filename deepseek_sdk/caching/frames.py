@@ -20,9 +20,23 @@ from deepseek_sdk.caching.question import is_long
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from deepseek_sdk.caching.eviction.sql_shelf import Execute
     from deepseek_sdk.caching.lane import Lane
 
-__all__ = ["DDL", "FRAME_BYTES", "MEND", "ROOM_BYTES", "Frame", "add_frame", "frame_of", "read_frame", "room_of"]
+__all__ = [
+    "DDL",
+    "FRAME_BYTES",
+    "MEND",
+    "ROOM_BYTES",
+    "Frame",
+    "add_frame",
+    "frame_of",
+    "is_in_step",
+    "is_there",
+    "mend",
+    "read_frame",
+    "room_of",
+]
 
 # What one may take on the disk, what all may, and what one may come to when it is unpacked: others wait meanwhile.
 FRAME_BYTES = 16 * 2**10
@@ -67,6 +81,9 @@ MEND: tuple[str, ...] = (
     "UPDATE frame_sum SET bytes = (SELECT COALESCE(sum(length(data)), 0) FROM frame)",
 )
 
+_IS_THERE = "SELECT EXISTS (SELECT 1 FROM sqlite_master WHERE type = 'trigger' AND name = 'frame_moved')"
+_IS_IN_STEP = """SELECT NOT EXISTS (SELECT "partition" FROM frame EXCEPT SELECT "partition" FROM entry)
+    AND (SELECT bytes FROM frame_sum) = (SELECT COALESCE(sum(length(data)), 0) FROM frame)"""
 _HAS = 'SELECT EXISTS (SELECT 1 FROM frame WHERE "partition" = ?)'
 _COUNT = 'SELECT count(*) FROM (SELECT 1 FROM entry WHERE "partition" = ? LIMIT 2)'
 _ADD = 'INSERT OR IGNORE INTO frame ("partition", data) VALUES (?, ?)'
@@ -215,6 +232,43 @@ def _place(body: dict[str, Any]) -> tuple[dict[str, Any], str] | None:
     parts = content if isinstance(content, list) else []
     texts = [part for part in parts if isinstance(part, dict) and part.get("type") == "text"]
     return (texts[0], "text") if len(texts) == 1 and isinstance(texts[0].get("text"), str) else None
+
+
+def is_there(execute: Execute) -> bool:
+    """
+    Tell whether a database has the tables; one that an earlier version made has not.
+
+    Args:
+        execute: Runs a statement.
+
+    Returns:
+        Whether it has.
+    """
+    return bool(execute(_IS_THERE, ()).fetchall()[0][0])
+
+
+def is_in_step(execute: Execute) -> bool:
+    """
+    Tell whether every frame has an entry; this reads indexes.
+
+    Args:
+        execute: Runs a statement.
+
+    Returns:
+        True: there is nothing to mend.
+    """
+    return bool(execute(_IS_IN_STEP, ()).fetchall()[0][0])
+
+
+def mend(execute: Execute) -> None:
+    """
+    Bring the tables in step with the entries, in a transaction of the caller's.
+
+    Args:
+        execute: Runs a statement.
+    """
+    for statement in MEND:
+        execute(statement, ())
 
 
 def room_of(max_bytes: int) -> int:

@@ -102,15 +102,17 @@ class GuardedDisk:
             return default
         return await self._done(io, self._writer, work, default, _WRITE_S)
 
-    def write_soon(self, work: Callable[[DiskTier], object]) -> None:
+    def write_soon(self, work: Callable[[DiskTier], object]) -> Future[object] | None:
         """
         Write, and let nobody wait for it.
 
         Args:
             work: What to do with the tier.
+
+        Returns:
+            What tells that it is over, whatever came of it; None: it is not done at all.
         """
-        if not self._is_resting():
-            self._submit(self._writer, work, None)
+        return None if self._is_resting() else self._submit(self._writer, work, None)
 
     def close(self) -> None:
         """Write down what waits, and let go of the files; what is asked later opens them again."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._call import Call
 
-__all__ = ["Identity", "Tenants", "identified"]
+__all__ = ["Identity", "Tenants", "identified", "query_of"]
 
 _log = logging.getLogger("deepseek_sdk")
 
@@ -98,6 +98,19 @@ def _of_request(call: Call, name: str) -> Mapping[str, Any]:
     return {}
 
 
+def query_of(call: Call) -> Mapping[str, Any]:
+    """
+    Find the query of a request.
+
+    Args:
+        call: It.
+
+    Returns:
+        What it was given, and what its client gives every request.
+    """
+    return _of_request(call, "params")
+
+
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -117,6 +130,6 @@ def identified(call: Call, tenants: Tenants) -> Identity | None:
     if tenant is None:
         return None
     try:
-        return Identity(exact_key(call.path, call.body, tenant=tenant, params=_of_request(call, "params")), tenant)
+        return Identity(exact_key(call.path, call.body, tenant=tenant, params=query_of(call)), tenant)
     except UncacheableError:
         return None

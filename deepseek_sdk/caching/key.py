@@ -58,7 +58,7 @@ def partition_key(
     *,
     tenant: str,
     context: str = "full",
-    embedder: str = "",
+    params: Mapping[str, Any] | None = None,
     schema: int = SCHEMA,
 ) -> str:
     """
@@ -70,7 +70,7 @@ def partition_key(
         tenant: Whose it is.
         context: What of the conversation counts: "full"; "system_only": the instructions; "window:n": these and the
             last *n* of the messages between them and the last one.
-        embedder: The fingerprint of what compares the texts.
+        params: Its query.
         schema: The shape of the records.
 
     Returns:
@@ -86,7 +86,7 @@ def partition_key(
         place[name] = ""
         blanked.append(name)
     # How much was blanked is told beside it: a text that is empty is another request than one that is left out here.
-    return _digest(["partition", schema, embedder, path, tenant, context, blanked, kept])
+    return _digest(["partition", schema, path, tenant, context, dict(params or {}), blanked, kept])
 
 
 def check_context(context: object) -> int | None:

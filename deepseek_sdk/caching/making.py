@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from deepseek_sdk._version import __version__
 from deepseek_sdk.caching.admission import finding_of, refusal
 from deepseek_sdk.caching.entry import Entry
+from deepseek_sdk.caching.identity import query_of
 from deepseek_sdk.caching.key import last_text, partition_key
 from deepseek_sdk.caching.pieces import cut
 from deepseek_sdk.caching.question import UNASKED
@@ -110,6 +111,13 @@ def _is_from_the_first(call: Call) -> bool:
     return account is None or account == call.targets[0].account
 
 
+def _partition(call: Call, question: Question) -> str:
+    """Tell with which others a question is compared: as the semantic tier sees it, where there is one."""
+    if question.wording is not None:
+        return question.wording.place
+    return partition_key(call.path, call.body, tenant=question.tenant, params=query_of(call))
+
+
 def _entry(answered: Answered, question: Question, answer: Any, expiry: Expiry) -> Entry:
     call, record = answered.call, answered.call.record
     last = record.attempts[-1] if record.attempts else None
@@ -117,7 +125,7 @@ def _entry(answered: Answered, question: Question, answer: Any, expiry: Expiry) 
     tags = tuple(record.tags.items())
     return Entry(
         key=question.key,
-        partition=partition_key(call.path, call.body, tenant=question.tenant),
+        partition=_partition(call, question),
         tenant=question.tenant,
         asked=record.asked or call.model,
         model=model,

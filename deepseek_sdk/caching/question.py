@@ -9,13 +9,14 @@ from deepseek_sdk.caching.identity import identified
 from deepseek_sdk.caching.replay import wants_usage
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Mapping
+    from collections.abc import Callable, Hashable, Mapping
 
     from deepseek_sdk._cache import CacheControl
     from deepseek_sdk._call import Call
     from deepseek_sdk.caching.admission import Limits
     from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.identity import Tenants
+    from deepseek_sdk.caching.similar import Wording
 
 __all__ = ["UNASKED", "Question", "is_long", "questioned"]
 
@@ -39,6 +40,7 @@ class Question:
         is_judged: The answer of a plain call has to be as the request wants it; else a kept one is taken as it is.
         is_stream: The answer comes as a stream, which nobody judges.
         wants_usage: The answer tells its usage: that of a plain call does, that of a stream where it is asked for.
+        wording: Its text as the semantic tier sees it, or None: there is no such tier.
     """
 
     key: str
@@ -47,6 +49,7 @@ class Question:
     is_judged: bool
     is_stream: bool
     wants_usage: bool
+    wording: Wording | None = None
 
     @property
     def may_wait(self) -> bool:
@@ -90,7 +93,13 @@ class Question:
         return (self.key, targets, self.is_judged and not self.is_stream, alike)
 
 
-def questioned(call: Call, tenants: Tenants, control: CacheControl, limits: Limits) -> Question | None:
+def questioned(
+    call: Call,
+    tenants: Tenants,
+    control: CacheControl,
+    limits: Limits,
+    similarly: Callable[[Call, str], Wording] | None = None,
+) -> Question | None:
     """
     Look at a call as the cache does.
 
@@ -99,6 +108,7 @@ def questioned(call: Call, tenants: Tenants, control: CacheControl, limits: Limi
         tenants: Tells whose calls are.
         control: What it may have.
         limits: What is not kept, and so not looked for.
+        similarly: Looks at a call of a tenant as the semantic tier does; None: there is no such tier.
 
     Returns:
         The question, or None: the cache has nothing to do with it.
@@ -116,6 +126,7 @@ def questioned(call: Call, tenants: Tenants, control: CacheControl, limits: Limi
         is_judged=is_judged,
         is_stream=call.is_stream,
         wants_usage=not call.is_stream or wants_usage(call.body),
+        wording=None if similarly is None else similarly(call, identity.tenant),
     )
 
 

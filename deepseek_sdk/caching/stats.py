@@ -14,7 +14,7 @@ from deepseek_sdk._usage import Usage
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from deepseek_sdk._cache import CacheOutcome
+    from deepseek_sdk._cache import CacheDecision, CacheOutcome
 
 __all__ = ["CacheStats", "Tally"]
 
@@ -30,7 +30,10 @@ class CacheStats:
     Attributes:
         lookups: Calls that looked for an answer.
         hits: Calls that a kept answer was given to; *stale* of these were past their time.
+        semantic: The hits whose question was worded in another way.
         by_level: The hits by where they were found: "memory", "disk".
+        decisions: What the semantic tier decided, by the reason (see `CacheDecision`).
+        guards: How often each guard decided.
         coalesced: Calls that got the answer of an equal call that was under way.
         misses: Calls for which a model was asked.
         refreshed: Calls that asked without looking.
@@ -54,7 +57,10 @@ class CacheStats:
     lookups: int = 0
     hits: int = 0
     stale: int = 0
+    semantic: int = 0
     by_level: Mapping[str, int] = field(default_factory=dict)
+    decisions: Mapping[str, int] = field(default_factory=dict)
+    guards: Mapping[str, int] = field(default_factory=dict)
     coalesced: int = 0
     misses: int = 0
     refreshed: int = 0
@@ -91,6 +97,8 @@ class Tally:
         self._refused: Counter[str] = Counter()
         self._errors: Counter[str] = Counter()
         self._levels: Counter[str] = Counter()
+        self._decisions: Counter[str] = Counter()
+        self._guards: Counter[str] = Counter()
         self._tokens = _NO_TOKENS
         self._saved = {"cny": Decimal(0), "usd": Decimal(0)}
 
@@ -124,6 +132,18 @@ class Tally:
         with self._locks.get():
             self._errors[reason] += 1
 
+    def decide(self, decision: CacheDecision) -> None:
+        """
+        Count what the semantic tier decided.
+
+        Args:
+            decision: That.
+        """
+        with self._locks.get():
+            self._decisions[decision.reason] += 1
+            if decision.guard is not None:
+                self._guards[decision.guard] += 1
+
     def note(self, outcome: CacheOutcome) -> None:
         """
         Count what became of a call.
@@ -136,6 +156,7 @@ class Tally:
             self._counts.update(_COUNTED[outcome.status])
             if outcome.hit and outcome.level is not None:
                 self._levels[outcome.level] += 1
+                self._counts["semantic"] += outcome.tier == "semantic"
             if outcome.is_free and outcome.usage is not None:
                 self._tokens += outcome.usage
             if saved is not None:
@@ -156,6 +177,8 @@ class Tally:
             return CacheStats(
                 **self._counts,
                 by_level=dict(self._levels),
+                decisions=dict(self._decisions),
+                guards=dict(self._guards),
                 refused=dict(self._refused),
                 errors=dict(self._errors),
                 tokens_saved=self._tokens,

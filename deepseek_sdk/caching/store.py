@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from deepseek_sdk._io import IO
     from deepseek_sdk.caching.disk import DiskTier
     from deepseek_sdk.caching.guarded import GuardedDisk
+    from deepseek_sdk.caching.lane import Lane
     from deepseek_sdk.caching.memory import MemoryTier
 
 __all__ = ["Found", "Store", "meta_of"]
@@ -92,7 +93,15 @@ class Store:
             self.memory.put(entry, keep_ms=entry.expires_ms, now_ms=now_ms)
         return self._unless_flushed(Found(entry, "disk"), now_ms)
 
-    async def keep(self, io: IO, entry: Entry, keep_ms: int | None, now_ms: int) -> None:
+    async def keep(
+        self,
+        io: IO,
+        entry: Entry,
+        keep_ms: int | None,
+        now_ms: int,
+        *,
+        beside: Callable[[Lane], object] | None = None,
+    ) -> None:
         """
         Keep an answer.
 
@@ -101,12 +110,13 @@ class Store:
             entry: It.
             keep_ms: When it is of no more use, in milliseconds since 1970, or None: never.
             now_ms: The time, likewise.
+            beside: What else to write in the same transaction, or None: nothing.
         """
         await self._follow(io)
         if self.memory is not None:
             self.memory.put(entry, keep_ms=keep_ms, now_ms=now_ms)
         if self.disk is not None:
-            await self.disk.write(io, lambda tier: self._write(tier, entry, keep_ms, now_ms), 0)
+            await self.disk.write(io, lambda tier: self._write(tier, entry, keep_ms, now_ms, beside), 0)
 
     @property
     def memory(self) -> MemoryTier | None:
@@ -154,8 +164,11 @@ class Store:
             tier.delete(key)
             return None
 
-    def _write(self, tier: DiskTier, entry: Entry, keep_ms: int | None, now_ms: int) -> int:
-        return tier.put(entry.key, encode(entry, secret=self.secret), meta_of(entry, keep_ms), now_ms)
+    def _write(
+        self, tier: DiskTier, entry: Entry, keep_ms: int | None, now_ms: int, beside: Callable[[Lane], object] | None
+    ) -> int:
+        data = encode(entry, secret=self.secret)
+        return tier.put(entry.key, data, meta_of(entry, keep_ms), now_ms, beside=beside)
 
     def _unless_flushed(self, found: Found, now_ms: int) -> Found | None:
         # A flush in the future was made by a clock that was wrong: it must not end the cache until then.

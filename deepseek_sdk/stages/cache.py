@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.expiry import State
     from deepseek_sdk.caching.flight import Flight, Seat
+    from deepseek_sdk.caching.pupil import Pupil
     from deepseek_sdk.caching.question import Question
     from deepseek_sdk.caching.store import Found
     from deepseek_sdk.pricing.cost import Cost
@@ -89,7 +90,7 @@ class ResponseCache:
     async def _question(self, cache: ExactCache, call: Call, control: CacheControl) -> Question | None:
         from deepseek_sdk.caching.question import is_long, questioned  # noqa: PLC0415  few clients need it
 
-        ask = partial(questioned, call, cache.tenants, control, cache.limits)
+        ask = partial(questioned, call, cache.tenants, control, cache.limits, cache.similarly)
         return await call.io.offload(ask) if is_long(call.body) else ask()
 
 
@@ -112,12 +113,12 @@ class _Lookup:
     async def begin(self) -> Reply:
         control = self._question.control
         if control.reads:
-            kept = await self._kept()
+            kept = await self._kept() or await self._similar()
             if kept is not None:
                 return kept
             self._refuse_again()
         if not control.asks:
-            self._note(CacheOutcome(status="miss"))
+            self._note(self._missed())
             raise CacheMissError(key=self._question.key, response=stub_refusal(self._call, 404))
         return await self._ask()
 
@@ -126,7 +127,7 @@ class _Lookup:
         # Who is asked, and what is mended before, are not in the key of an answer.
         error = None if negative is None else negative.get(self._place, self._call.io.now())
         if error is not None:
-            self._note(CacheOutcome(status="negative"))
+            self._note(replace(self._missed(), status="negative"))
             raise error
 
     async def _kept(self) -> Reply | None:
@@ -148,6 +149,35 @@ class _Lookup:
             return None, "expired"
         return found, cache.expiry.state(found.entry, now_ms, question.control.max_age_s)
 
+    async def _similar(self) -> Reply | None:
+        """Give the kept answer to a question that asks the same in other words."""
+        cache, wording = self._cache, self._question.wording
+        if wording is None or cache.similar is None:
+            return None
+        found = await cache.similar.find(self._call.io, wording, cache.now_ms(), self._may_have)
+        if found is None:
+            return None
+        if cache.lessons is not None and cache.lessons.draws_recheck():
+            self._renew(found.entry)
+        return await self._given(found.entry, found.level, is_stale=False)
+
+    def _may_have(self, entry: Entry) -> bool:
+        return self._cache.is_usable(entry, self._question)
+
+    def _missed(self) -> CacheOutcome:
+        """Say that a model is asked, and what was thought of the nearest kept answer."""
+        wording = self._question.wording
+        decision = None if wording is None else wording.decision
+        if wording is None or decision is None:
+            return CacheOutcome(status=self._asked)
+        return CacheOutcome(
+            status=self._asked,
+            similarity=decision.similarity,
+            guard=decision.guard,
+            decision=decision,
+            question=wording.text,
+        )
+
     async def _given(self, entry: Entry, level: Any, *, is_stale: bool) -> Reply:
         from deepseek_sdk.caching.replay import Replay  # noqa: PLC0415  likewise
 
@@ -156,9 +186,8 @@ class _Lookup:
         record.usage, record.finish_reason = usage, entry.finish_reason
         outcome = CacheOutcome(
             status="stale" if is_stale else "hit",
-            tier="exact",
+            **self._likeness(entry),
             level=level,
-            similarity=1.0,
             entry_id=entry.id,
             age=max(self._cache.now_ms() - entry.created_ms, 0) / 1000,
             usage=None if usage is None else Usage.parse(usage),
@@ -170,13 +199,25 @@ class _Lookup:
         self._note(outcome)
         return _reply(call, source, Clock.of_total(call.limits, call_started=record.started, now=call.io.now()))
 
+    def _likeness(self, entry: Entry) -> dict[str, Any]:
+        wording = self._question.wording
+        if entry.key == self._question.key or wording is None or wording.decision is None:
+            return {"tier": "exact", "similarity": 1.0}
+        decision = wording.decision
+        return {
+            "tier": "semantic",
+            "similarity": decision.similarity,
+            "decision": decision,
+            "question": wording.text,
+        }
+
     async def _ask(self) -> Reply:
         """Wait for an equal call that is under way, or be the one that asks."""
         while True:
             seat = self._cache.flights.join(self._place, self._call)
             if seat is None or (seat.is_leader and not self._begin(seat)):
                 # It would wait for itself, the client is closed, or there is no thread to be had.
-                self._note(CacheOutcome(status=self._asked))
+                self._note(self._missed())
                 return await self._proceed(self._call)
             failure = await self._late(seat)
             flight = seat.flight
@@ -192,7 +233,7 @@ class _Lookup:
             if instead is not None:
                 return instead
             if not self._may_elect(seat, failure):
-                self._note(CacheOutcome(status=self._asked))
+                self._note(self._missed())
                 raise failure
 
     @property
@@ -204,7 +245,7 @@ class _Lookup:
         from deepseek_sdk.caching.asking import Asking  # noqa: PLC0415  likewise
 
         cache, flight = self._cache, seat.flight
-        asking = Asking(flight, self._place, self._question, self._proceed, cache)
+        asking = Asking(flight, self._place, self._question, self._proceed, cache, self._learn)
         work = self._call.io.start(asking, asking.lost)
         if work is None:
             seat.abort()
@@ -213,6 +254,20 @@ class _Lookup:
             return False
         flight.steered_by(work.cancel)
         return True
+
+    def _learn(self, io: IO, content: bytes) -> None:
+        """Let the semantic tier learn from an answer that is new."""
+        pupil, wording = self._pupil(), self._question.wording
+        if pupil is not None and wording is not None:
+            pupil.landed(io, wording, content)
+
+    def _pupil(self) -> Pupil | None:
+        lessons = self._cache.lessons
+        if lessons is None:
+            return None
+        from deepseek_sdk.caching.pupil import Pupil  # noqa: PLC0415  likewise
+
+        return Pupil(lessons, self._call, self._proceed, self._stage.around)
 
     async def _late(self, seat: Seat) -> Exception | None:
         """Wait until an answer has begun or there will be none; tell where that takes longer than the call may."""
@@ -223,13 +278,13 @@ class _Lookup:
             return kind(request=stub_refusal(self._call, 504).request, limit=limit)
         except BaseException:
             seat.abort()
-            self._note(CacheOutcome(status=self._asked))
+            self._note(self._missed())
             raise
         return None
 
     def _boarded(self, seat: Seat) -> Reply:
         is_leader = seat.is_leader
-        self._call.record.cache = CacheOutcome(status=self._asked if is_leader else "coalesced")
+        self._call.record.cache = self._missed() if is_leader else CacheOutcome(status="coalesced")
         seat.response = response_for_one(seat.flight.response)
         self._seat = seat
         reply = _reply(self._call, seat, seat.clock)
@@ -286,7 +341,7 @@ class _Lookup:
         if seat.is_payer or seat.is_leader:
             if outcome.status == "coalesced":
                 # Whoever began has left: this is now the call that asked.
-                outcome = replace(outcome, status=self._asked)
+                outcome = self._missed()
             kept = None if flight.kept is None else flight.kept.id
             self._note(replace(outcome, entry_id=kept, refused=flight.refused))
             return
@@ -331,8 +386,15 @@ class _Lookup:
         reply = await (again(call) if around is None else around(call, again))
         answer = await reply.gather()
         self._cache.tally.count("revalidated" if compared is None else "canaries")
-        if compared is not None and not _says_the_same(answer, compared.answer):
+        if compared is not None and not await self._says_the_same(io, answer, compared):
             self._cache.tally.count("differing")
+
+    async def _says_the_same(self, io: IO, answer: bytes, compared: Entry) -> bool:
+        pupil, wording = self._pupil(), self._question.wording
+        if pupil is None or wording is None or compared.key == self._question.key:
+            return _says_the_same(answer, compared.answer)
+        # It was given to another wording: whether it was right is more than whether the words are the same.
+        return await pupil.rechecked(io, wording, compared, answer) is not False
 
 
 def _is_unanswered(error: Exception) -> bool:

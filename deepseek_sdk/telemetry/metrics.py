@@ -34,7 +34,7 @@ _WAITS = (
 # A service may take the names of models from its callers, and each would be a series.
 _MOST_MODELS = 64
 
-_FIRST_LEVEL = "exact"
+_EXACT, _SEMANTIC, _PREFIX = "exact", "semantic", "prefix_token"
 _STAGES = {"first_token_timeout": "token", "queue_timeout": "keepalive", "connect_timeout": "connect"}
 _QUALITY = {"empty_answer": "empty", "invalid_output": "invalid_json", "malformed": "invalid_json"}
 
@@ -55,6 +55,15 @@ def has_images(body: Mapping[str, Any]) -> bool:
     contents = (message.get("content") for message in messages if isinstance(message, dict))
     parts = (part for content in contents if isinstance(content, list) for part in content)
     return any(isinstance(part, dict) and part.get("type") == "image_url" for part in parts)
+
+
+def _looked_up(outcome: CacheOutcome) -> Iterable[tuple[str, str]]:
+    """Tell at which levels an answer was looked for, the nearest first, and what each came to."""
+    if outcome.tier == _SEMANTIC:
+        return ((_EXACT, "miss"), (_SEMANTIC, outcome.status))
+    if outcome.decision is None:
+        return ((outcome.tier or _EXACT, outcome.status),)
+    return ((_EXACT, outcome.status), (_SEMANTIC, "miss"))
 
 
 def _collected(later: Later, _: object) -> Iterable[Any]:
@@ -148,17 +157,23 @@ class Meters:
                 self._later.add(self._quality, 1, {semconv.QUALITY_KIND: _QUALITY[attempt.reason]})
         if record.cache is not None:
             self._look_up(record.cache, record, saved)
+            if record.usage_told is not None:
+                # The server's own cache, which goes by how requests begin.
+                self._look_up_at(_PREFIX, "hit" if record.usage_told.hit else "miss")
 
     def _look_up(self, outcome: CacheOutcome, record: Record, saved: Cost | None) -> None:
-        # What is found nowhere was looked for by its key.
-        level = {semconv.LOOKUP_LEVEL: outcome.tier or _FIRST_LEVEL}
-        self._later.add(self._lookups, 1, {**level, semconv.LOOKUP_OUTCOME: outcome.status})
+        for tier, status in _looked_up(outcome):
+            self._look_up_at(tier, status)
         if saved is None:
             return
+        level = {semconv.LOOKUP_LEVEL: outcome.tier or _EXACT}
         for currency, amount in (("CNY", saved.cny), ("USD", saved.usd)):
             if amount:
                 told = {**level, semconv.COST_IN: currency, **self.tags_of(record)}
                 self._later.add(self._saved, float(amount), told)
+
+    def _look_up_at(self, level: str, status: str) -> None:
+        self._later.add(self._lookups, 1, {semconv.LOOKUP_LEVEL: level, semconv.LOOKUP_OUTCOME: status})
 
     def infer(self, inference: Inference, record: Record, first: Attributes, *, images: bool, ended: float) -> None:
         """

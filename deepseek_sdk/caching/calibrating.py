@@ -1,0 +1,138 @@
+"""Thresholds from labelled pairs of one's own: the pairs are embedded, and the thresholds kept beside the cache."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from deepseek_sdk.caching.deciding import calibration_file
+from deepseek_sdk.caching.deciding.calibrated import Calibrated
+from deepseek_sdk.caching.deciding.calibration import Example
+from deepseek_sdk.caching.matching.text import analysed
+from deepseek_sdk.caching.operations import opened
+from deepseek_sdk.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+    from deepseek_sdk.caching.deciding.calibration import Calibration
+    from deepseek_sdk.caching.semantic import SemanticCache
+
+__all__ = ["adopt_kept", "calibrate", "labelled"]
+
+_log = logging.getLogger("deepseek_sdk")
+
+_FILE = "calibration.json"
+# So many texts are given to the embedder at a time.
+_AT_ONCE = 64
+_NAMES = ("a", "b", "label")
+
+
+class Labelled(NamedTuple):
+    """Two questions, and whether one answer does for both."""
+
+    one: str
+    other: str
+    is_same: bool
+
+
+def adopt_kept(path: Path | None, policy: Any) -> None:
+    """
+    Use the thresholds that were set for a cache before.
+
+    Args:
+        path: The directory of the cache, or None: it is in memory alone.
+        policy: What is to use them.
+    """
+    if path is None or not isinstance(policy, Calibrated):
+        return
+    try:
+        for calibration in calibration_file.read(path / _FILE).values():
+            policy.adopt(calibration)
+    except OSError as error:
+        _log.warning("The calibration of the cache in %s cannot be read, the shipped one holds: %s", path, error)
+
+
+def calibrate(cache: SemanticCache, pairs: Iterable[Any], max_false_hit: float) -> Calibration:
+    """
+    Set the thresholds of a cache; see `SemanticCache.calibrate()`.
+
+    Args:
+        cache: Which.
+        pairs: Labelled pairs.
+        max_false_hit: The bound that there must be a threshold for.
+
+    Returns:
+        What came of it.
+
+    Raises:
+        ConfigurationError: The pairs, the bound, the policy, the embedder or the disk cannot be used.
+    """
+    policy = cache.policy
+    if not isinstance(policy, Calibrated):
+        raise ConfigurationError(f"calibrate() sets the thresholds of Calibrated, and this cache has {policy!r}")
+    told = labelled(pairs)
+    if not cache.wait_until_ready():
+        raise ConfigurationError(f"the embedder cannot be used: {cache.service.reason}")
+    calibration = policy.calibrate(cache.service.fingerprint or "", _examples(cache, told), max_false_hit)
+    if cache.path is not None:
+        with opened(cache):
+            calibration_file.write(cache.path / _FILE, calibration)
+    policy.adopt(calibration)
+    cache.learner.recalibrated(cache.now_ms())
+    return calibration
+
+
+def labelled(pairs: Iterable[Any]) -> list[Labelled]:
+    """
+    Read labelled pairs.
+
+    Args:
+        pairs: Each of two texts and a label: True or 1 where one answer does for both questions, False or 0 where not;
+            or a mapping with "a", "b" and "label".
+
+    Returns:
+        They.
+
+    Raises:
+        ConfigurationError: One is none; the message tells which.
+    """
+    if isinstance(pairs, str | bytes | Mapping):
+        raise ConfigurationError(f"pairs must be an iterable of (text, text, label), not {type(pairs).__name__}")
+    return [_pair(number, pair) for number, pair in enumerate(pairs)]
+
+
+def _pair(number: int, pair: Any) -> Labelled:
+    parts: tuple[Any, ...] = tuple(pair.get(name) for name in _NAMES) if isinstance(pair, Mapping) else tuple(pair)
+    if len(parts) != len(_NAMES) or not all(isinstance(text, str) and text.strip() for text in parts[:2]):
+        raise ConfigurationError(f"pairs[{number}] must be two texts and a label, not {pair!r}")
+    if parts[2] not in (0, 1):
+        raise ConfigurationError(f"pairs[{number}] must have the label True or False, 1 or 0, not {parts[2]!r}")
+    return Labelled(parts[0], parts[1], bool(parts[2]))
+
+
+def _examples(cache: SemanticCache, pairs: list[Labelled]) -> list[Example]:
+    rows = _rows(cache, list(dict.fromkeys(text for pair in pairs for text in pair[:2])))
+    return [
+        Example(
+            asked=analysed(pair.one),
+            kept=analysed(pair.other),
+            cosine=float(rows[pair.one] @ rows[pair.other]),
+            vectors=(rows[pair.one], rows[pair.other]),
+            is_right=pair.is_same,
+        )
+        for pair in pairs
+    ]
+
+
+def _rows(cache: SemanticCache, texts: list[str]) -> dict[str, Any]:
+    rows: dict[str, Any] = {}
+    for first in range(0, len(texts), _AT_ONCE):
+        some = texts[first : first + _AT_ONCE]
+        made = cache.service.submit(some, is_urgent=False)
+        if made is None:
+            raise ConfigurationError(f"the embedder cannot be used: {cache.service.reason or 'too much waits for it'}")
+        rows |= zip(some, made.result(), strict=True)
+    return rows
