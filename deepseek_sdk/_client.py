@@ -78,7 +78,7 @@ class Client(Shared, Quiet, openai.OpenAI):  # type: ignore[misc]  # copy() take
         from deepseek_sdk.caching.handle import Cache  # noqa: PLC0415  likewise
 
         store = self._heritage.family.policies.books.cache
-        return None if store is None else Cache(store, self._rehearse)
+        return None if store is None else Cache(store, self, self._rehearse)
 
     def balance(self) -> Balance:
         """
@@ -186,7 +186,7 @@ class AsyncClient(Shared, AsyncQuiet, openai.AsyncOpenAI):  # type: ignore[misc]
         from deepseek_sdk.caching.handle import AsyncCache  # noqa: PLC0415  likewise
 
         store = self._heritage.family.policies.books.cache
-        return None if store is None else AsyncCache(store, self._rehearse)
+        return None if store is None else AsyncCache(store, self, self._rehearse)
 
     async def balance(self) -> Balance:
         """

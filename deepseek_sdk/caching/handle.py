@@ -51,14 +51,16 @@ class Cache:
 
     Args:
         store: The cache itself.
+        client: Whose it is.
         rehearse: Makes the call that arguments of `create()` would be, and sends nothing.
 
     Attributes:
         store: The cache itself, to be given to another client.
     """
 
-    def __init__(self, store: ExactCache, rehearse: Callable[..., Call]) -> None:
+    def __init__(self, store: ExactCache, client: Any, rehearse: Callable[..., Call]) -> None:
         self.store = store
+        self._client = client
         self._rehearse = rehearse
 
     def stats(self) -> CacheStats:
@@ -244,11 +246,6 @@ class Cache:
         wants = prewarming.wanted(client=self._client, **given)
         return prewarming.prepared(self.store, self._client, self._rehearse, wants, now=now)
 
-    @property
-    def _client(self) -> Any:
-        """Whose cache it is."""
-        return getattr(self._rehearse, "__self__", None)
-
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """Load what compares questions, and wait for it; see `SemanticCache.wait_until_ready()`."""
         return self._semantic("wait_until_ready").wait_until_ready(timeout_s)
@@ -279,15 +276,16 @@ class AsyncCache:
 
     Args:
         store: The cache itself.
+        client: Whose it is.
         rehearse: Makes the call that arguments of `create()` would be, and sends nothing.
 
     Attributes:
         store: The cache itself, to be given to another client.
     """
 
-    def __init__(self, store: ExactCache, rehearse: Callable[..., Call]) -> None:
+    def __init__(self, store: ExactCache, client: Any, rehearse: Callable[..., Call]) -> None:
         self.store = store
-        self._cache = Cache(store, rehearse)
+        self._cache = Cache(store, client, rehearse)
 
     async def stats(self) -> CacheStats:
         """Tell what the cache has done in this process, and what it holds."""

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from deepseek_sdk.caching import operations
 from deepseek_sdk.caching.selection import Selection
+from deepseek_sdk.caching.warming.warm import FROM_ELSEWHERE
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.ledger.period import BEIJING
 from deepseek_sdk.resilience.checks import check_number
@@ -78,6 +79,7 @@ class Known(NamedTuple):
         tags: Of the call that asked it first.
         expires_ms: When the answer ends, in milliseconds since 1970; None: never.
         cny: What the answer cost, in CNY, or None: nobody knows.
+        is_given: The answer comes from elsewhere: nobody wants a model's in its place.
     """
 
     key: str
@@ -88,6 +90,7 @@ class Known(NamedTuple):
     tags: tuple[tuple[str, str], ...] = ()
     expires_ms: int | None = None
     cny: float | None = None
+    is_given: bool = False
 
     @property
     def id(self) -> str:
@@ -182,6 +185,7 @@ def _known(entry: Entry) -> Known:
         tags=tuple(pair for pair in entry.tags if pair[0] != TAG),
         expires_ms=entry.expires_ms,
         cny=_cny(entry.cost),
+        is_given=FROM_ELSEWHERE in entry.provenance,
     )
 
 

@@ -17,7 +17,7 @@ from deepseek_sdk.resilience.checks import check_count, check_number
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
 
-__all__ = ["Bell", "Prewarm", "Progress"]
+__all__ = ["Bell", "Prewarm", "Progress", "UnkeptError"]
 
 T = TypeVar("T")
 State = Literal["waiting", "running", "done", "cancelled", "budget", "failing"]
@@ -26,10 +26,24 @@ _log = logging.getLogger("deepseek_sdk")
 
 # How often to look at the clock: it may be put forward, and the machine may have slept; and, on an event loop, whether
 # somebody has cancelled.
-_LOOK_S, _ASYNC_LOOK_S = 60.0, 0.5
+_LOOK_S = 0.5
 _FAILURES = 3
 # What would be the same for the next question.
 _FOR_ALL = frozenset({"authentication", "balance", "budget", "circuit_open", "configuration", "permission"})
+
+
+class UnkeptError(Exception):
+    """
+    The model has answered, and the answer is not where it was wanted.
+
+    Args:
+        reason: Why.
+        cny: What it has cost, in CNY, or None: nobody knows.
+    """
+
+    def __init__(self, reason: str, cny: float | None = None) -> None:
+        super().__init__(reason)
+        self.cny = cny
 
 
 class Progress(NamedTuple):
@@ -83,7 +97,7 @@ class Bell:
             if is_async:
                 import anyio  # noqa: PLC0415  the sync colour does without
 
-                await anyio.sleep(min(left, _ASYNC_LOOK_S))
+                await anyio.sleep(min(left, _LOOK_S))
             else:
                 self._rung.wait(min(left, _LOOK_S))
         return not self.is_rung
@@ -98,7 +112,8 @@ class Prewarm(Generic[T]):
         await Prewarm(questions).arun(ask)      on an event loop
         prewarm.progress, prewarm.cancel()      meanwhile, from any thread
 
-    What *ask* returns, if anything, is what the call has cost, in CNY. What it raises is counted.
+    What *ask* returns, if anything, is what the call has cost, in CNY. What it raises is counted; an `UnkeptError` has
+    cost something, too.
 
     Args:
         questions: Each with what it is expected to cost, in CNY, or None; the most useful first.
@@ -266,6 +281,8 @@ class Prewarm(Generic[T]):
             self._failed += 1
             self._in_a_row += 1
             self._expected -= expected
+            if isinstance(error, UnkeptError):
+                self._cny += expected if error.cny is None else error.cny
             is_over = self._in_a_row >= _FAILURES
         reason = classify(error).reason
         if is_over or reason in _FOR_ALL:

@@ -21,11 +21,13 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.caching.admission import Limits
 
-__all__ = ["Asked", "Warmed", "entry_of", "warmed"]
+__all__ = ["FROM_ELSEWHERE", "Asked", "Warmed", "entry_of", "warmed"]
 
 # So many are kept at a time.
 _BATCH = 100
 _ROUTE = "warm"
+# What is noted of an answer that no model has given.
+FROM_ELSEWHERE = ("source", _ROUTE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +59,7 @@ class Asked(NamedTuple):
         model: The model that would be asked.
         expires_ms: When the answer ends, in milliseconds since 1970; None: never.
         tags: The tags of the answer.
+        partition: What the rest of the request comes to; "": that is worked out here.
     """
 
     key: str
@@ -66,6 +69,7 @@ class Asked(NamedTuple):
     model: str
     expires_ms: int | None = None
     tags: tuple[tuple[str, str], ...] = ()
+    partition: str = ""
 
 
 def warmed(
@@ -214,7 +218,7 @@ def entry_of(pair: Pair, asked: Asked, *, now_ms: int, limits: Limits) -> Entry:
         raise RefusedPairError(reason)
     return Entry(
         key=asked.key,
-        partition=partition_key(asked.path, asked.body, tenant=asked.tenant),
+        partition=asked.partition or partition_key(asked.path, asked.body, tenant=asked.tenant),
         tenant=asked.tenant,
         asked=asked.model,
         model=asked.model,
@@ -229,7 +233,7 @@ def entry_of(pair: Pair, asked: Asked, *, now_ms: int, limits: Limits) -> Entry:
         created_ms=now_ms,
         expires_ms=asked.expires_ms,
         tags=asked.tags,
-        provenance=(("sdk", __version__), ("path", asked.path), ("source", _ROUTE), ("usage", "estimated")),
+        provenance=(("sdk", __version__), ("path", asked.path), FROM_ELSEWHERE, ("usage", "estimated")),
     )
 
 
