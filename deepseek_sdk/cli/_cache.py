@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.caching import ExactCache
     from deepseek_sdk.caching.entry import Entry
+    from deepseek_sdk.caching.lane import Lane
     from deepseek_sdk.caching.meta import Row
     from deepseek_sdk.cli._language import Say
 
@@ -33,11 +34,15 @@ __all__ = [
     "list_row",
     "reason_in_words",
     "said_in_words",
+    "shortened",
     "totals",
 ]
 
 # So many cells of a tenant's name are shown in a table: most are hashes.
 _TENANT_CELLS = 12
+# So much of a fingerprint is shown; `models check` shows all of it.
+_FINGERPRINT = 16
+_VECTORS = "SELECT embedder, sum(rows) FROM vector_place GROUP BY embedder ORDER BY embedder"
 # So many tenants are told one by one.
 _MOST_TENANTS = 10
 
@@ -65,13 +70,24 @@ def totals(cache: ExactCache, now_ms: int) -> dict[str, Any]:
             tenants[row.tenant] += 1
             models[row.model] += 1
             created = [min([*created[:1], row.created_ms]), max([*created[1:], row.created_ms])]
+        vectors = {} if tier is None else tier.read(_vectors)
     oldest, newest = created or (None, None)
     told_of = {
         "models": {_shown(name): count for name, count in sorted(models.items())},
         "tenants": len(tenants),
         "largest_tenants": {_shown(name): count for name, count in tenants.most_common(_MOST_TENANTS)},
+        "vectors": sum(vectors.values()),
+        "embedders": vectors,
     }
     return {"path": str(cache.path), **told, **told_of, "oldest": when(oldest), "newest": when(newest)}
+
+
+def _vectors(lane: Lane) -> dict[str, int]:
+    """Count the vectors of each embedder."""
+    told: Counter[str] = Counter()
+    for embedder, count in lane.execute(_VECTORS, ()).fetchall():
+        told[_shown(str(embedder))[:_FINGERPRINT]] += count
+    return dict(told)
 
 
 def list_row(row: Row) -> dict[str, Any]:
@@ -104,11 +120,11 @@ def list_headings(say: Say) -> dict[str, str]:
 def list_cells(row: Row) -> dict[str, Any]:
     """Word an answer for a table that fits into a window of 100 cells."""
     told = list_row(row)
-    tenant = _shortened(told["tenant"])
+    tenant = shortened(told["tenant"])
     return {**told, "created": _moment(row.created_ms), "tenant": tenant, "tags": _pairs(told["tags"])}
 
 
-def _shortened(tenant: str) -> str:
+def shortened(tenant: str) -> str:
     """Cut a tenant's name; where the caller's word has no room beside its kind, it is the word that is shown."""
     shown = Text(tenant)
     if shown.cell_len > _TENANT_CELLS:
@@ -242,6 +258,7 @@ _CHINESE = {
     "bytes": "字节",
     "cost": "费用",
     "created": "写入时间",
+    "embedders": "向量模型",
     "entries": "条目",
     "expired": "已过期",
     "expires": "到期时间",
@@ -264,12 +281,16 @@ _CHINESE = {
     "text": "用户消息",
     "text_characters": "用户消息字符数",
     "usage": "用量",
+    "vectors": "向量",
 }
 
 _REASONS = {
     "answer": ("no answer of a model", "不是模型的回答"),
+    "conflict": ("asked before in this file, with another answer", "与文件中同一问题的前一个回答不同"),
     "content_filter": ("stopped by the content filter", "被内容过滤中断"),
+    "duplicate": ("the same was there before", "文件中重复"),
     "empty": ("an empty answer", "回答为空"),
+    "encoding": ("not UTF-8", "不是 UTF-8 编码"),
     "expired": ("past its time", "已过期"),
     "facts": ("facts are missing or of the wrong kind", "信息缺失或类型不对"),
     "finish_reason": ("an unknown finish reason", "结束原因未知"),
@@ -279,8 +300,12 @@ _REASONS = {
     "key": ("no key of 64 hex digits", "没有 64 位十六进制的键"),
     "known": ("kept already, as new or newer", "已有相同或更新的回答"),
     "length": ("cut at its greatest length", "达到长度上限被截断"),
+    "limit": ("too many", "超出数量上限"),
     "pieces": ("the pieces of the stream do not fit", "流式分块与回答不符"),
+    "request": ("no server would accept the question", "问题不是有效的请求"),
     "schema": ("of another format or version", "格式或版本不同"),
+    "shape": ("no question with its answer", "不是问题和回答"),
     "tenant": ("of another tenant", "属于其他租户"),
     "too_large": ("too large", "太大"),
+    "uncacheable": ("the cache has nothing to do with such a call", "这样的调用不使用缓存"),
 }

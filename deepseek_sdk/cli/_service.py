@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from deepseek_sdk import AsyncClient
 from deepseek_sdk._wire import default_http_client
 from deepseek_sdk.cli._connection import make
+from deepseek_sdk.config import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["Service", "emulated"]
+__all__ = ["Service", "default_model", "emulated"]
 
 T = TypeVar("T")
 
@@ -39,6 +40,17 @@ class Service:
             http_client = default_http_client(is_async=issubclass(kind, AsyncClient), trust_env=False)
             arguments |= {"api_key": "emulator", "http_client": http_client, "backend": None}
         return make(kind, **arguments)
+
+
+def default_model() -> str:
+    """
+    Say whom commands ask.
+
+    Returns:
+        The model that the settings name.
+    """
+    model: str = read_settings()["model"]
+    return model
 
 
 @contextmanager

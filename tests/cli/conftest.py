@@ -10,8 +10,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from deepseek_sdk.caching.embedding.default import default_directory, default_source
+from tests.caching.embedding.conftest import build_once
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
     from typing import TypeAlias
 
     from tests.cli.terminal import Terminal
@@ -48,9 +52,26 @@ def run(command: list[str], **variables: str) -> subprocess.CompletedProcess[str
 
 
 @pytest.fixture(scope="session")
-def demo() -> subprocess.CompletedProcess[str]:
+def model_home(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Give the variables of a user whose model that compares questions is built, where it can be."""
+    if default_source() is None:
+        return {}
+    home, built = tmp_path_factory.mktemp("home"), build_once(tmp_path_factory).directory
+    for caches in (home, home / "Library" / "Caches"):  # the latter on macOS
+        link_model(caches / "deepseek-sdk", built)
+    return {"HOME": str(home), "XDG_CACHE_HOME": str(home)}
+
+
+def link_model(caches: Path, built: Path) -> None:
+    """Let a directory of caches have the model that is built elsewhere."""
+    (caches / "models").mkdir(parents=True)
+    (caches / "models" / default_directory().name).symlink_to(built)
+
+
+@pytest.fixture(scope="session")
+def demo(model_home: dict[str, str]) -> subprocess.CompletedProcess[str]:
     """Give what `demo -o json` printed; it runs once for all tests."""
-    return run_program("demo", "-o", "json")
+    return run_program("demo", "-o", "json", **model_home)
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""The demo, as its users see it."""
+"""The demo, as its users see it; the part with the cache is in `test_demo_cached`."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.slow
 
 def talked(demo: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
     """Give the rows of the conversation."""
-    return [row for row in json.loads(demo.stdout) if row["primary_circuit"] is None]
+    return [row for row in json.loads(demo.stdout) if row["primary_circuit"] is None and row["cache"] is None]
 
 
 def suffered(demo: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
@@ -146,9 +146,9 @@ def test_pipes_get_no_escape_codes(demo: subprocess.CompletedProcess[str]) -> No
     assert "\x1b" not in demo.stdout + demo.stderr
 
 
-def test_terminal_in_chinese(terminal: StartTerminal) -> None:
+def test_terminal_in_chinese(terminal: StartTerminal, model_home: dict[str, str]) -> None:
     """A terminal gets colours, reasoning dim; a Chinese locale gets a Chinese conversation and table."""
-    shown = terminal("demo", columns=160, LANG="zh_CN.UTF-8")
+    shown = terminal("demo", columns=160, LANG="zh_CN.UTF-8", **model_home)
 
     assert 0 == shown.finish(timeout_s=50)
     assert "\x1b[2m北京" in shown.raw
@@ -156,6 +156,8 @@ def test_terminal_in_chinese(terminal: StartTerminal) -> None:
     assert [] == [word for word in words if word not in shown.text]
     outage = ("一切正常", "primary 故障", "全部故障", "断开", "半开", "闭合", "降级", "过载", "连续失败")
     assert [] == [word for word in outage if word not in shown.text]
+    cached = ("缓存（精确）", "缓存（语义）", "意思相同（如何退款）", "词义相反", "节省（元）") if model_home else ()
+    assert [] == [word for word in cached if word not in shown.text]
     assert not re.search(r"\b(a?sync|complete|streamed|degraded|open|closed|overloaded|failures)\b", shown.text)
 
 

@@ -7,6 +7,7 @@ import email.utils
 import importlib.metadata
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -26,6 +27,7 @@ import pytest
 from click.testing import CliRunner, Result
 from packaging.requirements import Requirement
 
+from deepseek_sdk.caching.embedding.default import default_directory, default_source
 from deepseek_sdk.cli._app import app
 from deepseek_sdk.cli._doctor.finding import failed, found_by, ok
 from deepseek_sdk.cli._doctor.machine import check_engine, judge_engine, judge_extra, judge_python, judge_versions
@@ -37,8 +39,10 @@ from deepseek_sdk.cli._doctor.visit import HttpAnswer, Visit, issuer_of
 from deepseek_sdk.cli._language import Say
 from deepseek_sdk.cli.commands.doctor import hidden
 from deepseek_sdk.config import read_settings
+from tests.caching.embedding.conftest import build_once
 from tests.certificates import self_signed
-from tests.cli.conftest import PROGRAM, environment, run_program
+from tests.cli.conftest import PROGRAM, environment, link_model, run_program
+from tests.cli.damaged_model import write_damaged
 from tests.raw_server import LoopbackProxy, RawServer, refusal, silence, whole
 
 if TYPE_CHECKING:
@@ -423,6 +427,44 @@ def test_files_that_others_can_read(home: Path, monkeypatch: pytest.MonkeyPatch)
     assert 0 == done.exit_code
     assert f"chmod 600 '{file}'" in lines(done)["settings"]["advice"]
     assert f"chmod 700 '{store}'" in lines(done)["store"]["advice"] or sys.platform == "darwin"
+
+
+@pytest.mark.skipif(default_source() is None, reason="the model is not made for this platform")
+def test_semantic_cache(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A model that is not built is told with the command that builds it, and one that is damaged is a warning."""
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_, **__: str(home / "user"))
+    found = lines(doctor("--offline"))["semantic"]
+    write_damaged(home / "user" / "models" / default_directory().name)
+    damaged = lines(doctor("--offline"))["semantic"]
+
+    assert ("skipped", "Run: deepseek-sdk models build") == (found["status"], found["advice"])
+    assert ("warning", found["advice"]) == (damaged["status"], damaged["advice"])
+    assert "the model cannot be used" in damaged["detail"]
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(default_source() is None, reason="the model is not made for this platform")
+def test_semantic_cache_that_works(
+    home: Path, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A model that is built is examined, and its figures are told."""
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda *_, **__: str(home / "user"))
+    link_model(home / "user", build_once(tmp_path_factory).directory)
+    found = lines(doctor("--offline", "--lang", "zh"))["semantic"]
+
+    assert ("ok", None) == (found["status"], found["advice"])
+    assert re.search(r"同义问题相似度 0\.9\d，无关问题最高 0\.[78]\d；单条文本 \d+ 毫秒", found["detail"])
+
+
+@pytest.mark.parametrize(("setting", "status"), [("off", "skipped"), ("semantic", "failed")])
+@pytest.mark.usefixtures("home")
+def test_semantic_cache_without_packages(setting: str, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Packages that are missing have failed where the settings want them; the advice installs them."""
+    monkeypatch.setitem(sys.modules, "onnxruntime", None)
+    monkeypatch.setenv("DEEPSEEK_SDK_CACHE", setting)
+    found = lines(doctor("--offline"))["semantic"]
+
+    assert (status, True) == (found["status"], "deepseek-client-sdk[cache]" in found["advice"])
 
 
 def test_store_that_cannot_be_made(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -842,12 +884,12 @@ def test_requirements_of_this_library() -> None:
     )
 
 
-def test_the_extra_of_the_cache_is_one_package() -> None:
-    """Who has installed diskcache has the extra."""
+def test_the_extra_of_the_cache() -> None:
+    """Who has installed what keeps answers and what compares questions has the extra."""
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [Requirement(text) for text in project["optional-dependencies"]["cache"]]
 
-    assert ["diskcache"] == [one.name for one in wanted]
+    assert {"diskcache", "numpy", "onnxruntime", "tokenizers"} <= {one.name for one in wanted}
     assert "ok" == judge_extra("cache", wanted, ENGLISH).status
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ from deepseek_sdk.backends.rules import Rule, RuleEngine
 from deepseek_sdk.cli._connection import make
 from deepseek_sdk.cli._demo.acts import ACTS, WORDS, Act, Words
 from deepseek_sdk.cli._demo.rows import row_of
-from deepseek_sdk.cli._demo.shown import breakers, call_line, line
+from deepseek_sdk.cli._demo.shown import breakers, call_line, line, quiet
 from deepseek_sdk.cli._demo.talk import MODEL
 from deepseek_sdk.cli._exits import Exit
 from deepseek_sdk.errors import MissingExtraError
@@ -124,7 +123,7 @@ def _install(error: MissingExtraError) -> str:
 @contextmanager
 def _set_up(words: Words, vocabulary: Vocabulary, rules: list[RuleEngine], console: Console) -> Iterator[_Set]:
     speech: dict[str, Any] = {"replies": words.answer, "vocabulary": vocabulary, "tokens_per_s": _TOKENS_PER_S}
-    with Emulator(**speech) as primary, Emulator(**speech) as fallback, _quiet():
+    with Emulator(**speech) as primary, Emulator(**speech) as fallback, quiet():
         routes = [
             Route(MODEL, name="primary"),
             Route(MODEL, name="fallback", base_url=fallback.url, api_key="emulator"),
@@ -146,17 +145,6 @@ def _client(url: str, routes: list[Any]) -> Client:
         retry=RetryPolicy(max_retries=1, first_wait=0.1),
         http_client=default_http_client(is_async=False, trust_env=False),
     )
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Keep what the library logs off the terminal: the lines of the demo say the same."""
-    log, handler = logging.getLogger("deepseek_sdk"), logging.NullHandler()
-    log.addHandler(handler)
-    try:
-        yield
-    finally:
-        log.removeHandler(handler)
 
 
 def _play(act: Act, scenery: _Set) -> list[Tried]:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from rich import box
@@ -15,13 +17,26 @@ from deepseek_sdk.cli._exits import error_line
 from deepseek_sdk.cli._numbers import milliseconds
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from deepseek_sdk import CallReport, Health, RouteHealth
     from deepseek_sdk.cli._demo.acts import Words
 
-__all__ = ["breakers", "call_line", "line"]
+__all__ = ["breakers", "call_line", "line", "quiet"]
 
 _WIDTHS = (18, 6, 7)
 _NUMBERS = ("calls", "failures")
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """Keep what the library logs off the terminal: the lines of the demo say the same."""
+    log, handler = logging.getLogger("deepseek_sdk"), logging.NullHandler()
+    log.addHandler(handler)
+    try:
+        yield
+    finally:
+        log.removeHandler(handler)
 
 
 def line(*cells: str) -> str:

@@ -8,6 +8,7 @@ What `doctor` looks at: a file for each group of checks, and what they share.
     visit           one visit to the endpoint: facts, no opinions
     network         opinions on these facts: proxy, endpoint, TLS, clock, balance, models
     store           the directory where answers are kept
+    semantic        the model that compares questions
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from deepseek_sdk.caching import ExactCache, exchange
+from deepseek_sdk.caching import exchange
 from deepseek_sdk.caching.directory import DATABASE
 from deepseek_sdk.caching.exact import default_path
 from deepseek_sdk.caching.operations import key_of, opened, selected
@@ -25,17 +25,25 @@ from deepseek_sdk.cli._cache import (
     list_row,
     reason_in_words,
     said_in_words,
+    shortened,
     totals,
 )
 from deepseek_sdk.cli._exits import Exit, hide_keys
 from deepseek_sdk.cli._language import Say, language_option
 from deepseek_sdk.cli._output import output_option, show
+from deepseek_sdk.cli._service import default_model
 from deepseek_sdk.cli._suggesting import SuggestingGroup
 from deepseek_sdk.cli._terminal import console_of
+from deepseek_sdk.cli._warm import cache_with, embedder_of, read_pairs, read_ttl, warmed
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from deepseek_sdk.caching import ExactCache
+    from deepseek_sdk.caching.embedding.base import Embedder
+    from deepseek_sdk.caching.exchange import Imported
+    from deepseek_sdk.caching.warming.warm import Warmed
 
 __all__ = ["command"]
 
@@ -43,7 +51,7 @@ __all__ = ["command"]
 _NO_LIMIT = 2**62
 _MAX_ENTRY_BYTES = 64 * 2**20
 # Lines that are skipped for these reasons are as they should be.
-_GOOD = frozenset({"expired", "flushed", "known", "tenant"})
+_GOOD = frozenset({"duplicate", "expired", "flushed", "known", "tenant"})
 # So many of the others are told one by one.
 _TOLD = 20
 
@@ -58,11 +66,13 @@ class CacheCommands(SuggestingGroup):
     """Knows what people call these commands elsewhere."""
 
     other_names: Mapping[str, str] = {
+        "add": "warm",
         "clear": "purge --all",
         "delete": "purge",
         "flush": "purge --all",
         "invalidate": "purge",
         "list": "ls",
+        "prewarm": "warm",
         "remove": "purge",
         "rm": "purge",
         "show": "inspect",
@@ -117,8 +127,8 @@ def command() -> None:
     """
     Look at the answers that programs keep on this machine, remove them, or move them to another.
 
-    Clients keep answers where they are made with cache="exact", or where the setting `cache` is
-    on (DEEPSEEK_SDK_CACHE).
+    Clients keep answers where they are made with cache="exact" or cache="semantic", or where the
+    setting `cache` is on (DEEPSEEK_SDK_CACHE).
     """
 
 
@@ -304,14 +314,65 @@ def import_answers(
     with used(path or default_path(), say, secret_of(secret_file)) as cache, files_named(file, say):
         source: Any = sys.stdin.buffer if file == "-" else file
         done = exchange.bring_in(cache, source, tenant=tenant, skip=teller(skipped, say))
-    row = {"kept": done.kept, "skipped": sum(done.skipped.values()), "reasons": dict(done.skipped)}
+    show_kept(done, output, say)
+
+
+@command.command("warm", short_help="Keep answers from a list of questions.")
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True))
+@click.option("-m", "--model", default=default_model, show_default="from the settings", help="That calls will ask.")
+@click.option("--system", metavar="TEXT", help="The system message that calls will have; none by default.")
+@click.option("--tag", "tags", metavar="NAME=VALUE", multiple=True, callback=read_pairs, help="A tag of the answers.")
+@click.option("--ttl", metavar="AGE", default="1d", show_default=True, callback=read_ttl, help="Such as 7d; or never.")
+@click.option("--tenant", metavar="NAME", help="Of the calls to come; default: those with your API key.")
+@click.option("--semantic/--exact", "is_semantic", default=True, help="Keep vectors, too; default: --semantic.")
+@path_option
+@secret_option
+@language_option
+@output_option
+def warm(
+    *,
+    file: str,
+    path: Path | None,
+    secret_file: Any,
+    is_semantic: bool,
+    ttl: float | None,
+    lang: str,
+    output: str,
+    **how: Any,
+) -> None:
+    """
+    Keep the answers of FILE, a list of frequent questions, as if the model had given them; nothing is sent.
+
+    FILE is CSV or TSV with the columns "question" and "answer", or JSON lines; - is stdin, JSON lines. Calls find an
+    answer that say the same of everything but the question; in other words, if they use the semantic cache.
+    """
+    say = Say(lang)
+    if file != "-":
+        with files_named(file, say):
+            # Before a model is built, and a cache made.
+            Path(file).stat()
+    embedder = embedder_of(say) if is_semantic else None
+    with (
+        used(path or default_path(), say, secret_of(secret_file), embedder=embedder, ttl_s=ttl) as cache,
+        files_named(file, say),
+    ):
+        done, whose = warmed(cache, sys.stdin.buffer if file == "-" else file, say, **how)
+    show_kept(done, output, say, tenant=whose)
+
+
+def show_kept(done: Imported | Warmed, output: str, say: Say, **more: Any) -> None:
+    """Show how many answers were kept, and why others were not; it is a failure where none could be."""
+    row = {"kept": done.kept, "skipped": sum(done.skipped.values()), "reasons": dict(done.skipped), **more}
     headings = {
-        "kept": say(en="kept", zh="已导入"),
+        "kept": say(en="kept", zh="已写入"),
         "skipped": say(en="skipped", zh="已跳过"),
+        "tenant": say(en="tenant", zh="租户"),
         "reasons": say(en="reasons", zh="原因"),
     }
+    headings = {name: heading for name, heading in headings.items() if name in row}
     reasons = ", ".join(f"{reason_in_words(name, say)}: {count}" for name, count in done.skipped.items()) or None
-    show(made_for([row], output), output=output, headings=headings, cells=[{**row, "reasons": reasons}])
+    cells = {**row, "reasons": reasons, "tenant": shortened(row["tenant"]) if row.get("tenant") else None}
+    show(made_for([row], output), output=output, headings=headings, cells=[cells])
     if done.skipped and not (done.kept or _GOOD & done.skipped.keys()):
         click.get_current_context().exit(Exit.FAILURE)
 
@@ -329,11 +390,13 @@ def teller(skipped: Counter[str], say: Say) -> Callable[[int, str], None]:
 
 
 @contextmanager
-def used(path: Path, say: Say, secret: bytes | None = None) -> Iterator[ExactCache]:
+def used(
+    path: Path, say: Say, secret: bytes | None = None, *, embedder: Embedder | None = None, ttl_s: float | None = None
+) -> Iterator[ExactCache]:
     """Open a cache, whatever the programs that use it allow, and close it; tell what is wrong with it."""
     check_directory(path, say)
     try:
-        with _opened(path, secret) as cache:
+        with _opened(path, secret, embedder, ttl_s) as cache:
             yield cache
     except ConfigurationError as error:
         raise NoCacheError(hide_keys(str(error))) from error
@@ -352,10 +415,10 @@ def check_directory(path: Path, say: Say) -> None:
 
 
 @contextmanager
-def _opened(path: Path, secret: bytes | None) -> Iterator[ExactCache]:
-    cache = ExactCache(
+def _opened(path: Path, secret: bytes | None, embedder: Embedder | None, ttl_s: float | None) -> Iterator[ExactCache]:
+    cache = cache_with(embedder)(
         path,
-        ttl_s=None,
+        ttl_s=ttl_s,
         max_bytes=_NO_LIMIT,
         memory_bytes=0,
         max_entry_bytes=_MAX_ENTRY_BYTES,
@@ -376,10 +439,10 @@ def existing(path: Path | None, say: Say, secret: bytes | None = None) -> Iterat
     check_directory(found, say)
     if not (found / DATABASE).exists():
         text = say(
-            en='there is no cache in {}. Clients keep answers where they are made with cache="exact", or where the'
-            " setting `cache` is on: DEEPSEEK_SDK_CACHE=exact. --path names another directory.",
-            zh='{} 处没有缓存。创建客户端时传入 cache="exact"，或将设置项 cache 设为 exact'
-            "（DEEPSEEK_SDK_CACHE=exact），回答就会写入缓存。可用 --path 指定其他目录。",
+            en='there is no cache in {}. Clients keep answers where they are made with cache="exact" or "semantic", or'
+            " where the setting `cache` is on: DEEPSEEK_SDK_CACHE=exact, or semantic. --path names another directory.",
+            zh='{} 处没有缓存。创建客户端时传入 cache="exact" 或 "semantic"，或设置 cache'
+            "（DEEPSEEK_SDK_CACHE=exact 或 semantic），回答就会写入缓存。可用 --path 指定其他目录。",
         )
         raise NoCacheError(text.format(found))
     with used(found, say, secret) as cache:

@@ -27,9 +27,8 @@ from deepseek_sdk.cli._exits import Exit, exit_code
 from deepseek_sdk.cli._language import language_option
 from deepseek_sdk.cli._numbers import Numbers
 from deepseek_sdk.cli._output import output_option, show
-from deepseek_sdk.cli._service import Service, emulated
+from deepseek_sdk.cli._service import Service, default_model, emulated
 from deepseek_sdk.cli._terminal import console_of, is_lively
-from deepseek_sdk.config import read_settings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -41,12 +40,6 @@ __all__ = ["command"]
 
 # The pace of a model; at once would show nothing of the streaming.
 _EMULATED_TOKENS_PER_S = 60
-
-
-def default_model() -> str:
-    """Give the model that the settings name."""
-    model: str = read_settings()["model"]
-    return model
 
 
 def read_argument(_: click.Context, __: click.Parameter, text: str | None) -> str | None:

@@ -21,6 +21,7 @@ from deepseek_sdk.cli._doctor.network import (
     judge_proxy,
     judge_tls,
 )
+from deepseek_sdk.cli._doctor.semantic import check_semantic
 from deepseek_sdk.cli._doctor.settings import check_backend, check_settings, judge_key
 from deepseek_sdk.cli._doctor.store import check_store
 from deepseek_sdk.cli._doctor.visit import visit_endpoint
@@ -125,6 +126,7 @@ def checks(settings: Settings, visit: Visit | None, say: Say) -> tuple[Check, ..
         over("models", partial(judge_models, model=settings["model"])),
         ("extras", partial(check_extras, say)),
         ("store", partial(check_store, say)),
+        ("semantic", partial(check_semantic, settings, say)),
         ("engine", partial(check_engine, say)),
     )
 
