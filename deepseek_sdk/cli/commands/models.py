@@ -39,7 +39,7 @@ path_option = click.option(
     "models",
     cls=ModelCommands,
     invoke_without_command=True,
-    short_help="List the models that the endpoint serves; build or check the one that compares questions.",
+    short_help="List the models of the endpoint; build or check the local one.",
 )
 @base_url_option
 @language_option
