@@ -86,7 +86,8 @@ def partition_key(
         place[name] = ""
         blanked.append(name)
     # How much was blanked is told beside it: a text that is empty is another request than one that is left out here.
-    return _digest(["partition", schema, path, tenant, context, dict(params or {}), blanked, kept])
+    # The third stood for an embedder once; where there is no query, the key is the same as it was then.
+    return _digest(["partition", schema, "", path, tenant, context, blanked, kept, *([dict(params)] if params else ())])
 
 
 def check_context(context: object) -> int | None:

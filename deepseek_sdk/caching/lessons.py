@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from deepseek_sdk._io import IO
+    from deepseek_sdk.caching.deciding.decision import Decision
     from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.learning.judge import Judge
     from deepseek_sdk.caching.learning.learner import Consequence, Learner
@@ -34,6 +35,9 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.store import Store
 
 __all__ = ["AskModel", "Lessons", "Reply", "said_by"]
+
+# So far below a threshold of cosines a miss is near: with the vectors of common models, what is unrelated is further.
+_NEAR = 0.05
 
 
 class AskModel(Protocol):
@@ -122,7 +126,7 @@ class Lessons:
             return False
         self._budget.note_call()
         decided, candidate = wording.decided, wording.candidate
-        if decided is None or candidate is None or not is_near_miss(decided):
+        if decided is None or candidate is None or not is_near_miss(decided, least_cosine=_least_cosine(decided)):
             return False
         return not self._learnt.is_known(candidate.key, digest_of(wording.text)) and self._budget.take()
 
@@ -207,6 +211,11 @@ class Lessons:
             self._neighbours.take_out(place, facts.key, facts.kept)
         if consequence.discard:
             self._discard(facts.key)
+
+
+def _least_cosine(decided: Decision) -> float | None:
+    """Tell from where on a miss is near for a policy that knows no probabilities, but a threshold of cosines."""
+    return None if decided.threshold is None else decided.threshold - _NEAR
 
 
 def facts_of(wording: Wording, entry: Entry, *, was_served: bool) -> Facts:

@@ -209,7 +209,9 @@ class SemanticCache(ExactCache):
         Returns:
             Its text, and what it may be compared with.
         """
-        refusal = self.eligibility.refusal(call.body, has_user_scope=bool(call.body.get("user")))
+        # Both are in the request, and so in what has to be the same.
+        has_user_scope = bool(call.body.get("user") or call.body.get("user_id"))
+        refusal = self.eligibility.refusal(call.body, has_user_scope=has_user_scope)
         user = call.options.user
         if refusal == "personal" and isinstance(user, str):
             # Answers to such questions are for this user alone.
@@ -325,8 +327,9 @@ class SemanticCache(ExactCache):
         """Give what writes the vector of a question in the transaction of its answer, and what is kept of the rest."""
         rest = super().beside(entry, question, frame)
         wording = None if question is None else question.wording
-        if wording is None or wording.refusal is not None or wording.row is None:
+        if self.store.disk is None or wording is None or wording.refusal is not None or wording.row is None:
             return rest
+        wording.is_beside = True
         vector = self.neighbours.writing(wording.place, entry.key, wording.text, wording.row)
         return vector if rest is None else lambda lane: (vector(lane), rest(lane))
 
@@ -336,7 +339,7 @@ class SemanticCache(ExactCache):
             # They were about another answer.
             self.learnt.forget((entry.key,))
         wording = None if question is None else question.wording
-        if wording is None or wording.refusal is not None or (wording.row is not None and self.store.disk is not None):
+        if wording is None or wording.refusal is not None or wording.is_beside:
             return
         vector = wording.vector or self.service.submit([wording.text], is_urgent=False)
         if vector is not None:

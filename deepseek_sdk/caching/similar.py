@@ -76,6 +76,7 @@ class Wording:
         vector: Its vector, as soon as that is there, or None: nobody works on it.
         decision: What is told of the decision, or None: there is none yet.
         decided: The decision itself, or None: nothing could be compared.
+        is_beside: Its vector is written with its answer.
     """
 
     text: str
@@ -85,6 +86,7 @@ class Wording:
     vector: Future[Vectors] | None = field(default=None, repr=False)
     decision: CacheDecision | None = None
     decided: Decision | None = field(default=None, repr=False)
+    is_beside: bool = False
 
     @property
     def candidate(self) -> Candidate | None:

@@ -354,9 +354,9 @@ class TestPartition:
         assert "" == last_text(one)
 
     def test_what_is_asked_with_counts(self) -> None:
-        """Tenant, embedder, schema and path are in the partition."""
+        """Tenant, query, schema and path are in the partition."""
         body = asked("hi")
-        others: list[dict[str, Any]] = [{"tenant": "b"}, {"embedder": "bge"}, {"schema": 2}, {"path": "/completions"}]
+        others: list[dict[str, Any]] = [{"tenant": "b"}, {"params": {"v": "2"}}, {"schema": 2}, {"path": "/completions"}]
         others += [{"context": "system_only"}, {"context": "window:1"}, {"context": "window:2"}, {}]
 
         assert len(others) == len({partition(body, **other) for other in others})

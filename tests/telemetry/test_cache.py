@@ -9,7 +9,7 @@ import pytest
 
 from deepseek_sdk import Usage
 from deepseek_sdk._books import Books
-from deepseek_sdk._cache import CacheOutcome
+from deepseek_sdk._cache import CacheDecision, CacheOutcome
 from deepseek_sdk._call import Call, CallOptions
 from deepseek_sdk._record import Record
 from deepseek_sdk.resilience.account import Account
@@ -149,17 +149,24 @@ def lookups(heard: Heard) -> dict[tuple[Any, Any], float]:
 
 
 def test_lookups_by_outcome(heard: Heard) -> None:
-    """Every call of a client with a cache is a lookup, by what became of it; what was not found counts as exact."""
+    """Every call of a client with a cache is a lookup at each level that was asked, by what became of it there."""
     telemetry = heard.telemetry()
     for outcome in (
         *[hit()] * 2,
         hit("stale", tier="semantic", similarity=0.93),
+        CacheOutcome(status="miss", decision=CacheDecision(reason="below", similarity=0.9)),
         *(CacheOutcome(status=status) for status in ("miss", "refresh", "bypass", "negative")),
     ):
         told(telemetry, outcome)
+    told(telemetry, CacheOutcome(status="miss"), is_asked=True)
 
-    assert {("exact", "hit"): 2, ("semantic", "stale"): 1} | {
-        ("exact", status): 1 for status in ("miss", "refresh", "bypass", "negative")
+    assert {
+        ("exact", "hit"): 2,
+        ("exact", "miss"): 4,
+        **{("exact", status): 1 for status in ("refresh", "bypass", "negative")},
+        ("semantic", "stale"): 1,
+        ("semantic", "miss"): 1,
+        ("prefix_token", "miss"): 1,
     } == lookups(heard)
 
 

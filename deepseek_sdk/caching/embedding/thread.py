@@ -269,7 +269,8 @@ class Line:
         except BaseException as error:  # noqa: BLE001  it is for those who wait
             self._since = None
             self._failed(error)
-            self._fail(parts, error)
+            # What ends a program, or a task, is not for those who wait.
+            self._fail(parts, error if isinstance(error, Exception) else EmbeddingError(repr(error)))
         else:
             self._since = None
             self._in_a_row = 0
