@@ -317,7 +317,7 @@ _ALL = (
     Setting(
         name="cache",
         meaning={
-            "en": 'Whether answers are kept and given again: "exact", "semantic" (also to questions that ask the same) or "off".',
+            "en": 'Whether answers are kept: "exact", "semantic" (also for questions that ask the same) or "off".',
             "zh": "是否缓存回答：exact（完全相同的请求直接返回缓存）、semantic（意思相同的问题也返回缓存）或 off。",
         },
         check=_one_of("exact", "semantic", "off"),

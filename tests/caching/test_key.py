@@ -356,8 +356,14 @@ class TestPartition:
     def test_what_is_asked_with_counts(self) -> None:
         """Tenant, query, schema and path are in the partition."""
         body = asked("hi")
-        others: list[dict[str, Any]] = [{"tenant": "b"}, {"params": {"v": "2"}}, {"schema": 2}, {"path": "/completions"}]
-        others += [{"context": "system_only"}, {"context": "window:1"}, {"context": "window:2"}, {}]
+        others: list[dict[str, Any]] = [{"tenant": "b"}, {"params": {"v": "2"}}, {"schema": 2}]
+        others += [
+            {"path": "/completions"},
+            {"context": "system_only"},
+            {"context": "window:1"},
+            {"context": "window:2"},
+            {},
+        ]
 
         assert len(others) == len({partition(body, **other) for other in others})
 

@@ -13,6 +13,9 @@ import pytest
 from sybil import Document
 from sybil.parsers.markdown.lexers import FencedCodeBlockLexer
 
+from deepseek_sdk.caching.embedding.default import default_directory
+from tests.caching.embedding.conftest import build_once
+
 if TYPE_CHECKING:
     from tests.conftest import StartEmulator
 
@@ -50,6 +53,17 @@ def service(emulator: StartEmulator, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let `Client()` find an emulator that repeats what it is asked."""
     monkeypatch.setenv("DEEPSEEK_BASE_URL", emulator().url)
     monkeypatch.setenv("DEEPSEEK_API_KEY", "test-key")
+
+
+@pytest.fixture
+def model(tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the cache find its model, built once for all tests, in the home of a user who has nothing else."""
+    for name in ("HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path / "home"))
+    built = build_once(tmp_path_factory).built().path
+    place = default_directory()
+    place.parent.mkdir(parents=True)
+    place.symlink_to(built, target_is_directory=True)
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,4 @@
-"""The tables of the page on the cache name what the code has."""
+"""The tables of the pages on the cache name what the code has."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import pytest
 
-from deepseek_sdk import CacheStats, ExactCache
-from deepseek_sdk._cache import CacheOutcome, CacheStatus
+from deepseek_sdk import CacheStats, ExactCache, SemanticCache
+from deepseek_sdk._cache import CacheDecision, CacheOutcome, CacheStatus
+from deepseek_sdk.caching.deciding.calibrated import COLLISION
+from deepseek_sdk.caching.handle import AsyncCache, Cache
+from deepseek_sdk.caching.matching.guards import GUARDS
 from tests.docs.conftest import DOCS, text_of
 
 if TYPE_CHECKING:
@@ -16,22 +19,22 @@ if TYPE_CHECKING:
 
 in_both_languages = pytest.mark.parametrize("folder", [DOCS, DOCS / "zh"], ids=["English", "Chinese"])
 
-# What the page leaves out: nothing ends with the one, and nothing decides for the others in an exact cache.
-UNTOLD = {"guard", "price", "is_free"}
+# What the pages leave out: how a price is found, and what follows from the status.
+UNTOLD = {"price", "is_free"}
 
 
-def table(folder: Path, heading: str) -> list[list[str]]:
+def table(folder: Path, heading: str, page: str = "cache.md") -> list[list[str]]:
     """Read the table below a row that begins with *heading*."""
-    lines = text_of(folder / "cache.md").splitlines()
+    lines = text_of(folder / page).splitlines()
     heads = [place for place, line in enumerate(lines) if line.startswith("|---")]
     start = next(place for place in heads if lines[place - 1].startswith(f"| {heading} |")) - 1
     end = next(place for place in range(start, len(lines)) if not lines[place].startswith("|"))
     return [[cell.strip() for cell in line[1:-1].split(" | ")] for line in lines[start + 2 : end]]
 
 
-def names(folder: Path, heading: str) -> list[str]:
+def names(folder: Path, heading: str, page: str = "cache.md") -> list[str]:
     """Read what the first column of a table names in code."""
-    return [name for row in table(folder, heading) for name in row[0].split("`")[1::2]]
+    return [name for row in table(folder, heading, page) for name in row[0].split("`")[1::2]]
 
 
 def shown(default: Any) -> str:
@@ -73,3 +76,36 @@ def test_what_a_report_tells_is_on_the_page(folder: Path) -> None:
 def test_every_number_is_on_the_page(folder: Path) -> None:
     """The table of `stats()` has every field, and the rate made of them."""
     assert sorted([*CacheStats.__slots__, "hit_rate"]) == sorted(names(folder, "`stats()`"))
+
+
+@in_both_languages
+def test_every_method_is_on_the_page(folder: Path) -> None:
+    """The table of `client.cache` has what both colours have."""
+    named = {name.partition("(")[0] for name in names(folder, "`client.cache`")}
+
+    for face in (Cache, AsyncCache):
+        assert {name for name in vars(face) if not name.startswith("_")} | {"store"} == named
+
+
+@in_both_languages
+def test_every_argument_of_the_semantic_cache_is_on_its_page(folder: Path) -> None:
+    """The table of `SemanticCache` has its arguments in their order, with their defaults, but for those of `ExactCache`."""
+    arguments = [each for each in inspect.signature(SemanticCache).parameters.values() if each.kind != each.VAR_KEYWORD]
+
+    assert [[f"`{each.name}`", f"`{each.default!r}`".replace("'", '"')] for each in arguments] == [
+        row[:2] for row in table(folder, "`SemanticCache`", "semantic-cache.md")
+    ]
+
+
+@in_both_languages
+def test_every_guard_is_on_its_page(folder: Path) -> None:
+    """The table of guards has them in the order in which they are asked, and what the policy adds."""
+    heading = {"docs": "guard", "zh": "守卫"}[folder.name]
+
+    assert [*GUARDS, COLLISION] == names(folder, heading, "semantic-cache.md")
+
+
+@in_both_languages
+def test_what_a_decision_tells_is_on_its_page(folder: Path) -> None:
+    """The table of `decision` has every field."""
+    assert sorted(CacheDecision.__slots__) == sorted(names(folder, "`decision`", "semantic-cache.md"))

@@ -11,7 +11,19 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk, ParsedChatCom
 from pydantic import BaseModel
 
 import deepseek_sdk
-from deepseek_sdk import AsyncClient, CallReport, Client, Deadlines, Usage, report
+from deepseek_sdk import AsyncClient, CacheStats, CallReport, Client, Deadlines, SemanticCache, Usage, report
+from deepseek_sdk.caching import Eligibility, Guards, ModelJudge, OnnxEmbedder, RemoteEmbedder
+from deepseek_sdk.caching.deciding.calibrated import Calibrated
+from deepseek_sdk.caching.deciding.calibration import Calibration
+from deepseek_sdk.caching.deciding.static import Static
+from deepseek_sdk.caching.deciding.vcache import VCache
+from deepseek_sdk.caching.embedding import DefaultEmbedder, Embedder
+from deepseek_sdk.caching.learning.judge import Pair
+from deepseek_sdk.caching.learning.learner import Consequence
+from deepseek_sdk.caching.prewarming import Prewarming
+from deepseek_sdk.caching.warming.prewarm import Progress
+from deepseek_sdk.caching.warming.templates import Template
+from deepseek_sdk.caching.warming.warm import Warmed
 from deepseek_sdk.errors import ContextOverflowError, Partial, StreamInterruptedError, classify
 
 if TYPE_CHECKING:
@@ -125,6 +137,57 @@ def told(answer: ChatCompletion) -> None:
     assert_type(found.times.total, float | None)
     assert_type(found.possibly_billed_attempts, int)
     assert_type([attempt.reason for attempt in found.attempts], list[str | None])
+
+
+async def judge(pair: Pair) -> bool | None:
+    """Be a judge."""
+    return None if pair.fresh is None else pair.answer == pair.fresh
+
+
+def semantic() -> None:
+    """Make semantic caches, and what they are made of."""
+    SemanticCache("answers", ttl_s=60, max_false_hit=0.005, context="window:4", judge=judge, recheck_share=0.1)
+    SemanticCache(embedder="org/name", judge=ModelJudge(per_hour=10), verify=lambda one, other: one == other)
+    SemanticCache(guards=Guards(off={"name"}, antonyms=[("a", "b")]), eligibility=Eligibility(volatile=["now"]))
+    for policy in (Calibrated(0.01), Static(0.97, guards=Guards()), VCache(0.01)):
+        SemanticCache(max_bytes=0, policy=policy)
+    embedders: list[Embedder] = [DefaultEmbedder(), OnnxEmbedder("org/name", pooling="cls"), RemoteEmbedder("bge-m3")]
+    for embedder in embedders:
+        SemanticCache(embedder=embedder)
+    Client(cache=SemanticCache())
+
+
+def learnt(client: Client, answer: ChatCompletion) -> None:
+    """Say what was wrong, and look at what was decided."""
+    outcome = report(answer).cache
+    if outcome is not None and outcome.decision is not None:
+        assert_type(outcome.decision.reason, str)
+        assert_type(outcome.decision.similarity, float | None)
+    if client.cache is not None:
+        assert_type(client.cache.feedback(answer, good=False), Consequence)
+        assert_type(client.cache.veto("a", "b"), bool)
+        assert_type(client.cache.calibrate([("a", "b", True)], max_false_hit=0.5), Calibration)
+        assert_type(client.cache.wait_until_ready(5), bool)
+        assert_type(client.cache.stats(), CacheStats)
+
+
+def warmed(client: Client) -> None:
+    """Keep answers before anybody asks."""
+    if client.cache is not None:
+        assert_type(client.cache.warm({"a": "b"}, system="c", tags={"d": "e"}, temperature=0), Warmed)
+        assert_type(client.cache.templates(top=3), list[Template])
+        prewarming = client.cache.prewarm(budget_cny=1.0)
+        assert_type(prewarming, Prewarming)
+        assert_type(prewarming.progress, Progress)
+
+
+async def warmed_async(client: AsyncClient) -> None:
+    """Do the same on an event loop."""
+    if client.cache is not None:
+        assert_type(await client.cache.warm("faq.csv"), Warmed)
+        prewarming = await client.cache.prewarm(now=True)
+        assert_type(await prewarming.await_end(60), bool)
+        assert_type(await client.cache.wait_until_ready(), bool)
 
 
 def caught(client: Client) -> Any:

@@ -14,7 +14,7 @@ ALIKE = [
     ("如何重置密码", "重置密码的步骤有哪些", "怎么才能重置密码", "重置密码该怎么操作？"),
     ("什么是机器学习", "机器学习是什么", "请问机器学习是什么？", "啥是机器学习"),
     ("How do I get a refund?", "What is the refund process?", "how can I request a refund", "How to get the refund?"),
-    ("How to reset the password", "What are the steps to reset the password?", "please tell me how do I reset password"),
+    ("How to reset the password", "What are the steps to reset the password?", "please, how do I reset password"),
     ("What's the capital of France?", "what is the capital of france", "WHAT IS THE CAPITAL OF FRANCE ?!"),
 ]
 UNLIKE = [

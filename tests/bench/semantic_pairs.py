@@ -1,0 +1,78 @@
+"""Pairs of questions of our own, for where the data sets are not at hand: enough to run, too few to promise."""
+
+from __future__ import annotations
+
+SAME = (
+    ("怎么退款", "退款流程是什么"),
+    ("如何重置密码", "密码忘了怎么重新设置"),
+    ("怎么申请发票", "发票在哪里开"),
+    ("会员多少钱一个月", "会员每月的费用是多少"),
+    ("快递一般几天能到", "快递通常要几天送到"),
+    ("怎么注销账号", "账号怎样才能注销"),
+    ("手机号换了怎么修改绑定", "换了手机号，绑定的号码怎么改"),
+    ("如何提高英语口语", "怎样才能让英语口语变好"),
+    ("Python 怎么读取 CSV 文件", "用 Python 读 CSV 文件的方法"),
+    ("怎么给图片去水印", "图片上的水印如何去掉"),
+    ("电脑开机很慢怎么办", "电脑启动太慢如何解决"),
+    ("婴儿发烧怎么办", "宝宝发烧了该怎么处理"),
+    ("租房合同需要注意什么", "签租房合同要注意哪些事项"),
+    ("如何办理护照", "护照怎么办理"),
+    ("西红柿炒鸡蛋怎么做", "番茄炒蛋的做法"),
+    ("上海有哪些好玩的地方", "上海什么地方好玩"),
+    ("怎么查公积金余额", "公积金账户余额在哪查"),
+    ("为什么天空是蓝色的", "天空为什么呈现蓝色"),
+    ("How do I reset my password?", "What is the way to reset my password?"),
+    ("How can I get a refund?", "What is the refund process?"),
+    ("What is the capital of Australia?", "Which city is the capital of Australia?"),
+    ("How do I learn to play the guitar?", "What is the best way to learn guitar?"),
+    ("How do I merge two dictionaries in Python?", "How can two Python dictionaries be merged?"),
+    ("Why is the sky blue?", "What makes the sky blue?"),
+    ("How can I lose weight quickly?", "What is a fast way to lose weight?"),
+    ("What does a product manager do?", "What is the job of a product manager?"),
+    ("How do I cancel my subscription?", "How can I cancel the subscription?"),
+    ("What are the side effects of aspirin?", "Which side effects does aspirin have?"),
+    ("How do I install Docker on Ubuntu?", "How to install Docker on Ubuntu"),
+    ("How long does shipping take?", "How many days does shipping take?"),
+    ("What is the difference between TCP and UDP?", "How do TCP and UDP differ?"),
+    ("How do I improve my writing?", "What can I do to write better?"),
+)
+OTHER = (
+    ("怎么开启自动续费", "怎么关闭自动续费"),
+    ("如何退款", "如何付款"),
+    ("怎么开启花呗", "怎么开启借呗"),
+    ("人民币怎么换美元", "美元怎么换人民币"),
+    ("3 天能到吗", "5 天能到吗"),
+    ("可以带宠物吗", "不可以带宠物吗"),
+    ("从北京到上海的火车", "从上海到北京的火车"),
+    ("如何提高血压", "如何降低血压"),
+    ("苏州有什么好吃的", "宿州有什么好吃的"),
+    ("怎么上传文件", "怎么下载文件"),
+    ("买家如何申请退货", "卖家如何处理退货"),
+    ("2023年的放假安排", "2024年的放假安排"),
+    ("会员多少钱一个月", "会员多少钱一年"),
+    ("怎么学好英语", "怎么学好法语"),
+    ("孩子发烧怎么办", "孩子咳嗽怎么办"),
+    ("电脑开机很慢怎么办", "电脑关机很慢怎么办"),
+    ("为什么要早睡", "怎么才能早睡"),
+    ("微信怎么加好友", "微信怎么删好友"),
+    ("How do I enable dark mode?", "How do I disable dark mode?"),
+    ("What is the capital of Austria?", "What is the capital of Australia?"),
+    ("How do I convert JSON to YAML?", "How do I convert YAML to JSON?"),
+    ("Can I take aspirin with alcohol?", "Can I take aspirin without alcohol?"),
+    ("What is new in Python 3.11?", "What is new in Python 3.12?"),
+    ("How many calories are in an apple?", "How many calories are in an orange?"),
+    ("How do I learn to play the guitar?", "How do I learn to play the piano?"),
+    ("Who is the president of France?", "Who is the president of Finland?"),
+    ("How do I buy shares?", "How do I sell shares?"),
+    ("Is it safe to eat raw eggs?", "Is it unsafe to eat raw eggs?"),
+    ("How far is 5 miles?", "How far is 5 km?"),
+    ("What are the benefits of running?", "What are the risks of running?"),
+    ("How do I increase the font size?", "How do I decrease the font size?"),
+    ("When did the war begin?", "When did the war end?"),
+)
+
+
+def own_pairs() -> list[tuple[str, str, int]]:
+    """Give all pairs, each with its label; every second one is half of each kind."""
+    turns = [[(*one, 1), (*other, 0)] for one, other in zip(SAME, OTHER, strict=True)]
+    return [pair for at, turn in enumerate(turns) for pair in turn[:: (-1) ** at]]
