@@ -89,7 +89,7 @@ def test_every_method_is_on_the_page(folder: Path) -> None:
 
 @in_both_languages
 def test_every_argument_of_the_semantic_cache_is_on_its_page(folder: Path) -> None:
-    """The table of `SemanticCache` has its arguments in their order, with their defaults, but for those of `ExactCache`."""
+    """The table of `SemanticCache` has its own arguments in their order, with their defaults."""
     arguments = [each for each in inspect.signature(SemanticCache).parameters.values() if each.kind != each.VAR_KEYWORD]
 
     assert [[f"`{each.name}`", f"`{each.default!r}`".replace("'", '"')] for each in arguments] == [

@@ -18,7 +18,6 @@ from deepseek_sdk.caching.deciding.calibration import Calibration
 from deepseek_sdk.caching.deciding.static import Static
 from deepseek_sdk.caching.deciding.vcache import VCache
 from deepseek_sdk.caching.embedding import DefaultEmbedder, Embedder
-from deepseek_sdk.caching.learning.judge import Pair
 from deepseek_sdk.caching.learning.learner import Consequence
 from deepseek_sdk.caching.prewarming import Prewarming
 from deepseek_sdk.caching.warming.prewarm import Progress
@@ -28,6 +27,8 @@ from deepseek_sdk.errors import ContextOverflowError, Partial, StreamInterrupted
 
 if TYPE_CHECKING:
     from openai._legacy_response import LegacyAPIResponse
+
+    from deepseek_sdk.caching.learning.judge import Pair
 
 
 class Answer(BaseModel):
