@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deepseek_sdk.caching.deciding import calibration_file
@@ -14,7 +14,6 @@ from deepseek_sdk.caching.operations import opened
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
     from pathlib import Path
 
     from deepseek_sdk.caching.deciding.calibration import Calibration
@@ -27,6 +26,8 @@ _log = logging.getLogger("deepseek_sdk")
 _FILE = "calibration.json"
 # So many texts are given to the embedder at a time.
 _AT_ONCE = 64
+# Without pairs that are wrong nothing says where to stop, and without right ones there is nothing to serve.
+_FEWEST = 10
 _NAMES = ("a", "b", "label")
 
 
@@ -99,18 +100,34 @@ def labelled(pairs: Iterable[Any]) -> list[Labelled]:
     Raises:
         ConfigurationError: One is none; the message tells which.
     """
-    if isinstance(pairs, str | bytes | Mapping):
+    if isinstance(pairs, str | bytes | Mapping) or not isinstance(pairs, Iterable):
         raise ConfigurationError(f"pairs must be an iterable of (text, text, label), not {type(pairs).__name__}")
-    return [_pair(number, pair) for number, pair in enumerate(pairs)]
+    # What is said twice is no more certain.
+    found = list(dict.fromkeys(_pair(number, pair) for number, pair in enumerate(pairs)))
+    wrong = sum(not pair.is_same for pair in found)
+    if min(wrong, len(found) - wrong) < _FEWEST:
+        raise ConfigurationError(
+            f"pairs must have {_FEWEST} different ones of each label at least, not {len(found) - wrong} and {wrong}"
+        )
+    return found
 
 
 def _pair(number: int, pair: Any) -> Labelled:
-    parts: tuple[Any, ...] = tuple(pair.get(name) for name in _NAMES) if isinstance(pair, Mapping) else tuple(pair)
+    parts = _parts(pair)
     if len(parts) != len(_NAMES) or not all(isinstance(text, str) and text.strip() for text in parts[:2]):
         raise ConfigurationError(f"pairs[{number}] must be two texts and a label, not {pair!r}")
-    if parts[2] not in (0, 1):
+    if not isinstance(parts[2], int | float) or parts[2] not in (0, 1):
         raise ConfigurationError(f"pairs[{number}] must have the label True or False, 1 or 0, not {parts[2]!r}")
     return Labelled(parts[0], parts[1], bool(parts[2]))
+
+
+def _parts(pair: Any) -> tuple[Any, ...]:
+    if isinstance(pair, Mapping):
+        parts: tuple[Any, ...] = tuple(pair.get(name) for name in _NAMES)
+    else:
+        parts = tuple(pair) if isinstance(pair, Iterable) and not isinstance(pair, str | bytes) else ()
+    # A truth value of numpy is none of Python, and turns into one.
+    return tuple(value.item() if getattr(value, "shape", None) == () else value for value in parts)
 
 
 def _examples(cache: SemanticCache, pairs: list[Labelled]) -> list[Example]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from deepseek_sdk.caching.matching.normal import folded, shown
+from deepseek_sdk.caching.matching.normal import LONGEST, folded, shown
 from deepseek_sdk.caching.matching.timely import GENERAL, NOT_VOLATILE, PERSONAL, VOLATILE
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.checks import check_count
@@ -38,7 +38,7 @@ class Eligibility:
         max_chars: How many characters a question may have.
 
     Raises:
-        ConfigurationError: A pattern is none, or the number is not a whole one above 0.
+        ConfigurationError: A pattern is none, or the number is not a whole one from 1 to 2,000.
     """
 
     def __init__(
@@ -49,6 +49,8 @@ class Eligibility:
         max_chars: int = 2000,
     ) -> None:
         check_count("max_chars", max_chars, least=1)
+        if max_chars > LONGEST:
+            raise ConfigurationError(f"max_chars must be at most {LONGEST:,}, not {max_chars:,}: no more is compared")
         self._volatile = _compiled("volatile", VOLATILE if volatile is None else volatile)
         self._personal = _compiled("personal", PERSONAL if personal is None else personal)
         self._not_volatile = _compiled("", NOT_VOLATILE)

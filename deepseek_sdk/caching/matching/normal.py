@@ -23,9 +23,14 @@ _PUNCTUATION = str.maketrans(
         "\u3002": ".",
         "\u00f7": "/",
         "\uff5e": "~",
-        "\u2265": ">",
-        "\u2264": "<",
+        "\u2265": ">=",
+        "\u2264": "<=",
+        "\u2260": "!=",
     }
+)
+# Compatibility forms would make 22 of 2 to the power of 2.
+_POWERS = str.maketrans(
+    {sign: f"^{power}" for power, sign in enumerate("\u2070\u00b9\u00b2\u00b3\u2074\u2075\u2076\u2077\u2078\u2079")}
 )
 
 
@@ -41,7 +46,11 @@ def shown(raw: str) -> str:
     """
     text = raw[:LONGEST]
     if not text.isascii():
-        text = unicodedata.normalize("NFKC", text).translate(_PUNCTUATION).translate(lexicon().simplified)
+        text = (
+            unicodedata.normalize("NFKC", text.translate(_POWERS))
+            .translate(_PUNCTUATION)
+            .translate(lexicon().simplified)
+        )
     return " ".join(text.split())
 
 

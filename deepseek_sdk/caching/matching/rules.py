@@ -10,8 +10,10 @@ from deepseek_sdk.caching.matching.direction import is_turned
 from deepseek_sdk.caching.matching.lexicon import lexicon
 from deepseek_sdk.caching.matching.naming import are_other_names, is_name_longer, is_other_person
 from deepseek_sdk.caching.matching.opposites import opposed
+from deepseek_sdk.caching.matching.passage import asks_another_thing
 from deepseek_sdk.caching.matching.quantities import unmatched
 from deepseek_sdk.caching.matching.scope import scope_words, scopes_of
+from deepseek_sdk.caching.matching.symbols import have_other_symbols
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -181,6 +183,16 @@ def _question(pair: Pair) -> bool:
     return is_other and Counter(pair.a.content) == Counter(pair.b.content)
 
 
+def _symbols(pair: Pair) -> bool:
+    """They are formulas or code with other operators."""
+    return have_other_symbols(pair.a, pair.b)
+
+
+def _passage(pair: Pair) -> bool:
+    """They ask other things of the same long passage."""
+    return asks_another_thing(pair.a, pair.b)
+
+
 # In the order in which they are asked: what tells most about a refusal comes first.
 RULES: Final[tuple[tuple[str, Callable[[Pair], bool]], ...]] = (
     ("script", _script),
@@ -196,4 +208,6 @@ RULES: Final[tuple[tuple[str, Callable[[Pair], bool]], ...]] = (
     ("name", _name),
     ("scope", _scope),
     ("question", _question),
+    ("symbols", _symbols),
+    ("passage", _passage),
 )
