@@ -174,6 +174,7 @@ class CacheOutcome:
         guard: What decided against a similar request, or None.
         entry_id: The name of the kept answer, or None.
         age: How old it is, in seconds, or None.
+        created_ms: When it was asked for, in milliseconds since 1970, or None; what takes its place has another time.
         refused: Why a new answer is not kept, in one word, or None.
         usage: The tokens of the answer when it was generated; this call used none of them.
         model: The model that gave it, or None.
@@ -189,6 +190,7 @@ class CacheOutcome:
     guard: str | None = None
     entry_id: str | None = None
     age: float | None = None
+    created_ms: int | None = None
     refused: str | None = None
     usage: Usage | None = None
     model: str | None = None

@@ -14,21 +14,35 @@ from deepseek_sdk.caching.operations import opened
 from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from concurrent.futures import Future
     from pathlib import Path
 
     from deepseek_sdk.caching.deciding.calibration import Calibration
+    from deepseek_sdk.caching.embedding.base import Vectors
     from deepseek_sdk.caching.semantic import SemanticCache
 
-__all__ = ["adopt_kept", "calibrate", "labelled"]
+__all__ = ["Limits", "adopt_kept", "calibrate", "labelled"]
 
 _log = logging.getLogger("deepseek_sdk")
 
 _FILE = "calibration.json"
 # So many texts are given to the embedder at a time.
 _AT_ONCE = 64
+# So long it may take for them, and so long it may load, in seconds: a model may have to be fetched first.
+_BATCH_S, _LOAD_S = 120.0, 1800.0
 # Without pairs that are wrong nothing says where to stop, and without right ones there is nothing to serve.
 _FEWEST = 10
 _NAMES = ("a", "b", "label")
+
+
+class Limits(NamedTuple):
+    """How long to wait for the embedder, in seconds: for a batch of texts, and until it is loaded."""
+
+    batch_s: float = _BATCH_S
+    load_s: float = _LOAD_S
+
+
+_LIMITS = Limits()
 
 
 class Labelled(NamedTuple):
@@ -56,7 +70,9 @@ def adopt_kept(path: Path | None, policy: Any) -> None:
         _log.warning("The calibration of the cache in %s cannot be read, the shipped one holds: %s", path, error)
 
 
-def calibrate(cache: SemanticCache, pairs: Iterable[Any], max_false_hit: float) -> Calibration:
+def calibrate(
+    cache: SemanticCache, pairs: Iterable[Any], max_false_hit: float, limits: Limits = _LIMITS
+) -> Calibration:
     """
     Set the thresholds of a cache; see `SemanticCache.calibrate()`.
 
@@ -64,6 +80,7 @@ def calibrate(cache: SemanticCache, pairs: Iterable[Any], max_false_hit: float) 
         cache: Which.
         pairs: Labelled pairs.
         max_false_hit: The bound that there must be a threshold for.
+        limits: How long to wait for the embedder.
 
     Returns:
         What came of it.
@@ -75,9 +92,11 @@ def calibrate(cache: SemanticCache, pairs: Iterable[Any], max_false_hit: float) 
     if not isinstance(policy, Calibrated):
         raise ConfigurationError(f"calibrate() sets the thresholds of Calibrated, and this cache has {policy!r}")
     told = labelled(pairs)
-    if not cache.wait_until_ready():
-        raise ConfigurationError(f"the embedder cannot be used: {cache.service.reason}")
-    calibration = policy.calibrate(cache.service.fingerprint or "", _examples(cache, told), max_false_hit)
+    if not cache.wait_until_ready(limits.load_s):
+        reason = cache.service.reason or f"it is not loaded after {limits.load_s:g} s"
+        raise ConfigurationError(f"the embedder cannot be used: {reason}")
+    examples = _examples(cache, told, limits.batch_s)
+    calibration = policy.calibrate(cache.service.fingerprint or "", examples, max_false_hit)
     if cache.path is not None:
         with opened(cache):
             calibration_file.write(cache.path / _FILE, calibration)
@@ -130,8 +149,8 @@ def _parts(pair: Any) -> tuple[Any, ...]:
     return tuple(value.item() if getattr(value, "shape", None) == () else value for value in parts)
 
 
-def _examples(cache: SemanticCache, pairs: list[Labelled]) -> list[Example]:
-    rows = _rows(cache, list(dict.fromkeys(text for pair in pairs for text in pair[:2])))
+def _examples(cache: SemanticCache, pairs: list[Labelled], limit_s: float) -> list[Example]:
+    rows = _rows(cache, list(dict.fromkeys(text for pair in pairs for text in pair[:2])), limit_s)
     return [
         Example(
             asked=analysed(pair.one),
@@ -144,12 +163,22 @@ def _examples(cache: SemanticCache, pairs: list[Labelled]) -> list[Example]:
     ]
 
 
-def _rows(cache: SemanticCache, texts: list[str]) -> dict[str, Any]:
+def _rows(cache: SemanticCache, texts: list[str], limit_s: float) -> dict[str, Any]:
     rows: dict[str, Any] = {}
     for first in range(0, len(texts), _AT_ONCE):
         some = texts[first : first + _AT_ONCE]
         made = cache.service.submit(some, is_urgent=False)
         if made is None:
             raise ConfigurationError(f"the embedder cannot be used: {cache.service.reason or 'too much waits for it'}")
-        rows |= zip(some, made.result(), strict=True)
+        rows |= zip(some, _made(made, limit_s), strict=True)
     return rows
+
+
+def _made(made: Future[Vectors], limit_s: float) -> Vectors:
+    try:
+        return made.result(limit_s)
+    except Exception as error:
+        # An embedder may raise a TimeoutError of its own.
+        reason = f"{type(error).__name__}: {error}" if made.done() else f"a batch takes longer than {limit_s:g} s"
+        made.cancel()
+        raise ConfigurationError(f"the embedder cannot be used: {reason}") from error

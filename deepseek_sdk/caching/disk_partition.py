@@ -20,6 +20,8 @@ __all__ = ["DiskPartition"]
 _SPARE = 4
 # So many in memory that are gone from the disk are no reason to look which, or one in so many.
 _GONE, _PART = 64, 4
+# So many rows are looked at after each search, whether they are damaged.
+_CHECKED = 64
 
 
 class DiskPartition:
@@ -39,7 +41,7 @@ class DiskPartition:
         self._make = make
         self._max_rows = max_rows
         self._lock = threading.Lock()
-        self._looked_through = 0
+        self._looked_through = self._checked = 0
         self._begin(None)
 
     def __len__(self) -> int:
@@ -85,18 +87,19 @@ class DiskPartition:
 
     def lacking(self, lane: Lane, most: int) -> list[Lacking]:
         """
-        Look through entries that were not looked through before, for those without a vector.
+        Look through entries that were not looked through before, for those without a vector, or with a damaged one.
 
         Args:
             lane: For reading.
-            most: How many to give.
+            most: How many to give; a few more are given where rows are damaged.
 
         Returns:
             Them.
         """
         with self._lock:
             found, self._looked_through = self._store.lacking(lane, self._partition, self._looked_through, most)
-        return found
+            damaged, self._checked = self._store.damaged(lane, self._partition, self._checked, _CHECKED)
+        return found + [one for one in damaged if one not in found]
 
     def _begin(self, place: Place | None) -> None:
         self._index = self._make()
@@ -119,7 +122,7 @@ class DiskPartition:
         if self._place is not None and (place is None or place.born != self._place.born):
             self._begin(None)
             # Numbers of entries are used again.
-            self._looked_through = 0
+            self._looked_through = self._checked = 0
         if self._place is None and place is not None and place.rows > self._max_rows:
             self._seen = self._store.newest(lane, place.id, self._max_rows)
         self._place = place

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import errno
 import sqlite3
+from concurrent.futures import CancelledError
 from typing import TYPE_CHECKING
 
 from deepseek_sdk._sqlite import primary_code
@@ -12,7 +14,7 @@ from deepseek_sdk._sqlite import primary_code
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-__all__ = ["StoreError", "mapped", "stated"]
+__all__ = ["StoreError", "contained", "mapped", "stated"]
 
 # By the low byte of the code; SQLite's own words for the rest are "io".
 _BY_CODE: Mapping[int, str] = {
@@ -65,6 +67,20 @@ def mapped() -> Iterator[None]:
         yield
     except (sqlite3.Error, OSError) as error:
         raise stated(error) from error
+
+
+@contextlib.contextmanager
+def contained() -> Iterator[None]:
+    """
+    Make an error like any other of what code of the caller's raises, though it would end a program or a task.
+
+    Raises:
+        RuntimeError: It has raised such a thing; what is an error already goes through, and so does Ctrl-C.
+    """
+    try:
+        yield
+    except (SystemExit, GeneratorExit, asyncio.CancelledError, CancelledError) as error:
+        raise RuntimeError(repr(error)) from error
 
 
 def stated(error: sqlite3.Error | OSError) -> StoreError:

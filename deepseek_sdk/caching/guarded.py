@@ -192,7 +192,7 @@ class GuardedDisk:
             return work(self.tier)
         except StoreError as error:
             self._rest(error)
-        except Exception as error:  # noqa: BLE001  a call must not fail for want of a cache
+        except BaseException as error:  # noqa: BLE001  a call must not fail for want of a cache, nor a program end
             _log.debug("the cache failed", exc_info=True)
             self._note("unexpected", f"{type(error).__name__}: {error}")
         return default

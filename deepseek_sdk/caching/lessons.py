@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deepseek_sdk.caching.learning.answers import same_answer
@@ -15,7 +17,7 @@ from deepseek_sdk.caching.learning.judge import (
     is_judgeable,
     judge_body,
     judged_by,
-    verdict_of,
+    judged_by_model,
 )
 from deepseek_sdk.caching.learning.labels import digest_of
 from deepseek_sdk.caching.learning.learner import Facts
@@ -105,6 +107,7 @@ class Lessons:
         self._discard = discard
         self._recalibrate = recalibrate
         self._now_ms = now_ms
+        self._has_warned = False
         bounds = judge if isinstance(judge, ModelJudge) else ModelJudge()
         self._budget = JudgeBudget(bounds.per_hour, bounds.max_share)
 
@@ -187,13 +190,17 @@ class Lessons:
 
     async def _verdict(self, io: IO, pair: Pair, model: str, ask: AskModel) -> Verdict:
         judge: Any = self._judge
+        # He may fail each time, and once is enough for a log.
+        level = logging.DEBUG if self._has_warned else logging.WARNING
         if not isinstance(judge, ModelJudge):
-            return await judged_by(judge, pair, io)
-        if not is_judgeable(pair):
+            verdict = await judged_by(judge, pair, io, level)
+        elif is_judgeable(pair):
+            verdict = await judged_by_model(partial(_asked, ask, io, judge_body(pair, judge.model or model)), level)
+        else:
             self._budget.give_back()
             return Verdict(None, "unfit")
-        said = verdict_of(said_by(await ask(io, judge_body(pair, judge.model or model))))
-        return Verdict(said, None if said is not None else "unsure")
+        self._has_warned |= verdict.reason in {"failed", "invalid"}
+        return verdict
 
     def follow(self, facts: Facts, place: str, consequence: Consequence, row: Any = None) -> None:
         """
@@ -211,6 +218,10 @@ class Lessons:
             self._neighbours.take_out(place, facts.key, facts.kept)
         if consequence.discard:
             self._discard(facts.key)
+
+
+async def _asked(ask: AskModel, io: IO, body: dict[str, Any]) -> str:
+    return said_by(await ask(io, body))
 
 
 def _least_cosine(decided: Decision) -> float | None:
@@ -231,7 +242,6 @@ def facts_of(wording: Wording, entry: Entry, *, was_served: bool) -> Facts:
         That.
     """
     decided, candidate = wording.decided, wording.candidate
-    score = None if decided is None or decided.score is None else decided.score - decided.correction
     return Facts(
         tenant=wording.tenant,
         key=entry.key,
@@ -239,9 +249,17 @@ def facts_of(wording: Wording, entry: Entry, *, was_served: bool) -> Facts:
         kept=entry.text if candidate is None else candidate.text,
         own=entry.text,
         cosine=0.0 if candidate is None else candidate.cosine,
-        score=0.0 if score is None else score,
+        score=_score(decided),
         was_served=was_served,
     )
+
+
+def _score(decided: Decision | None) -> float:
+    if decided is None or decided.score is None:
+        return 0.0
+    score = decided.score - decided.correction
+    # What a guard forbids is served by no threshold: it says nothing of those below which it would lie.
+    return score if decided.guard is None or decided.threshold is None else min(score, decided.threshold)
 
 
 def said_by(answer: bytes) -> str:

@@ -23,6 +23,9 @@ class MemoryTier:
     Args:
         max_bytes: How much they may take together; 0: nothing is kept.
         policy: Which go when there is no more room.
+
+    Attributes:
+        gone: Called with each entry that is let go of and not replaced, under the lock: it must be quick; or None.
     """
 
     def __init__(self, max_bytes: int, policy: Policy) -> None:
@@ -31,6 +34,7 @@ class MemoryTier:
         self._lock = threading.Lock()
         self._shelf = MemoryShelf(max_bytes)
         self._entries: dict[str, Entry] = {}
+        self.gone: Callable[[Entry], object] | None = None
 
     @property
     def entries(self) -> int:
@@ -92,7 +96,7 @@ class MemoryTier:
             self.policy.arrive(self._shelf, entry.key, entry.size)
             gone = self.policy.victims(self._shelf, self._shelf.size - self.max_bytes, now_ms, entry.key)
             for key in gone:
-                del self._entries[key]
+                self._forget(key)
             return len(gone)
 
     def discard_where(self, predicate: Callable[[Entry], bool]) -> int:
@@ -114,9 +118,16 @@ class MemoryTier:
     def clear(self) -> None:
         """Let go of all entries, and of what is remembered of those that are gone."""
         with self._lock:
-            self._entries.clear()
+            for key in list(self._entries):
+                self._forget(key)
             self._shelf = MemoryShelf(self.max_bytes)
 
     def _discard(self, key: str) -> bool:
         self._shelf.remove(key)
-        return self._entries.pop(key, None) is not None
+        return self._forget(key)
+
+    def _forget(self, key: str) -> bool:
+        entry = self._entries.pop(key, None)
+        if entry is not None and self.gone is not None:
+            self.gone(entry)
+        return entry is not None

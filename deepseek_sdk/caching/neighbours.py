@@ -19,9 +19,11 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.disk import DiskTier
     from deepseek_sdk.caching.embedding.base import Vectors
     from deepseek_sdk.caching.embedding.service import EmbeddingService
+    from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.guarded import GuardedDisk
     from deepseek_sdk.caching.lane import Lane
     from deepseek_sdk.caching.partitions import Candidate, Lacking, Partitions
+    from deepseek_sdk.caching.store import Store
 
 __all__ = ["Neighbours", "row_of"]
 
@@ -52,6 +54,8 @@ class Neighbours:
     """
     The vectors of a cache; any thread may use it.
 
+    Where there is a disk they are on it, beside the answers; in memory are those of answers that it has not taken.
+
     Args:
         service: Makes vectors.
         make: Makes where they are kept and searched, once it is known what they are like.
@@ -75,11 +79,23 @@ class Neighbours:
         self._secret = secret
         self._is_eligible = is_eligible
         self._coming = PerProcess(_Coming)
+        self._store: Store | None = None
 
     @property
     def partitions(self) -> Partitions:
         """Where the vectors are; only to be asked for when the service is ready."""
         return self._partitions.get()
+
+    def follow(self, store: Store) -> None:
+        """
+        Keep vectors in memory for the answers that are in memory alone, as long as they are.
+
+        Args:
+            store: Where the answers are.
+        """
+        if self._store is not store:
+            self._store = store
+            store.gone = self._left
 
     async def has_any(self, io: IO, place: str) -> bool:
         """
@@ -91,13 +107,20 @@ class Neighbours:
 
         Returns:
             False: surely not.
+
+        Raises:
+            RuntimeError: The disk cannot be used, and nothing of the kind is in memory alone.
         """
         if self._coming.get().of(place) is not None:
             return True
+        if self._has_in_ram(place):
+            return True
         if self._disk is None:
-            made = self._partitions.made()
-            return made is not None and made.rows > 0
-        return await self._disk.read(io, partial(_has_any, place), False)
+            return False
+        found = await self._disk.read(io, partial(_has_any, place), None)
+        if found is None:
+            raise RuntimeError("the cache on disk cannot be used")
+        return found
 
     async def judged(
         self, io: IO, place: str, row: Any, most: int, judge: Judge[T], *, makes_up: bool = True
@@ -114,23 +137,26 @@ class Neighbours:
             makes_up: What was kept without a vector gets one, in the background.
 
         Returns:
-            What *judge* makes of them, or None: the disk cannot be used.
+            What *judge* makes of them, or None: the disk cannot be used, and nothing is in memory.
         """
-        if self._disk is None:
-            return await io.offload(lambda: judge(None, self._near(None, place, row, most)))
 
-        def look(tier: DiskTier) -> T:
+        def look(tier: DiskTier | None) -> T:
             return judge(tier, self._near(tier, place, row, most, makes_up=makes_up))
 
-        return await self._disk.read(io, look, None)
+        if self._disk is not None:
+            judged = await self._disk.read(io, look, None)
+            if judged is not None or not self._has_in_ram(place):
+                return judged
+        return await io.offload(look, None)
 
-    def _near(
-        self, tier: DiskTier | None, place: str, row: Any, most: int, *, makes_up: bool = False
-    ) -> list[Candidate]:
+    def _near(self, tier: DiskTier | None, place: str, row: Any, most: int, *, makes_up: bool) -> list[Candidate]:
+        alone = self.partitions.searched(None, place, row, most) if self._has_in_ram(place) else []
+        if tier is None:
+            return alone
         near = self.partitions.searched(tier, place, row, most)
-        if tier is not None and makes_up:
+        if makes_up:
             self._make_up_for(self.partitions.foreign(tier, place, _AT_ONCE), tier, place)
-        return near
+        return _merged(near, alone, most) if alone else near
 
     def writing(self, place: str, key: str, text: str, row: Any) -> Callable[[Lane], None]:
         """
@@ -161,8 +187,8 @@ class Neighbours:
         Returns:
             Done when it is kept; None: it is, or nothing can be.
         """
-        if self._disk is None:
-            self.partitions.add(None, place, key, text, row, is_alias=is_alias)
+        if self._disk is None or (self._store is not None and self._store.is_alone(key)):
+            self._remember(place, key, text, row, is_alias=is_alias)
             return None
         return self._disk.write_soon(lambda tier: self.partitions.add(tier, place, key, text, row, is_alias=is_alias))
 
@@ -198,9 +224,9 @@ class Neighbours:
             key: Of its answer.
             text: Its text.
         """
-        if self._disk is None:
-            self.partitions.take_out(None, place, key, text)
-        else:
+        if (made := self._partitions.made()) is not None:
+            made.take_out(None, place, key, text)
+        if self._disk is not None:
             self._disk.write_soon(lambda tier: self.partitions.take_out(tier, place, key, text))
 
     def dropped(self, place: str, key: str) -> None:
@@ -238,6 +264,25 @@ class Neighbours:
         """Let go of threads."""
         if (made := self._partitions.made()) is not None:
             made.close()
+
+    def _has_in_ram(self, place: str) -> bool:
+        made = self._partitions.made()
+        return made is not None and made.has_in_ram(place)
+
+    def _remember(self, place: str, key: str, text: str, row: Any, *, is_alias: bool) -> None:
+        if self._is_there(key):
+            self.partitions.add(None, place, key, text, row, is_alias=is_alias)
+            # It may have left meanwhile, and who let it go knew of no vector.
+            if not self._is_there(key):
+                self.dropped(place, key)
+
+    def _is_there(self, key: str) -> bool:
+        return self._store is None or self._store.is_alone(key)
+
+    def _left(self, entry: Entry) -> None:
+        made = self._partitions.made()
+        if made is not None:
+            made.left(entry.partition, entry.key)
 
     def _make_up_for(self, lacking: list[Lacking], tier: DiskTier, place: str) -> None:
         """Have vectors made for what was kept without, or with those of another embedder."""
@@ -278,6 +323,13 @@ def row_of(future: Future[Vectors] | None) -> Any:
     if future is None or not future.done() or future.cancelled() or future.exception() is not None:
         return None
     return future.result()[0]
+
+
+def _merged(near: list[Candidate], alone: list[Candidate], most: int) -> list[Candidate]:
+    """Put what is on disk and what is in memory alone together; what is both counts once."""
+    known = {(one.key, one.text) for one in near}
+    new = [one for one in alone if (one.key, one.text) not in known]
+    return sorted([*near, *new], key=lambda one: -one.cosine)[:most]
 
 
 def _has_any(place: str, tier: DiskTier) -> bool:

@@ -78,6 +78,8 @@ class Partitions:
         self._store = VectorStore(fingerprint, dimensions, secret=secret)
         self._on_disk: PerProcess[_Shelf[DiskPartition]] = PerProcess(lambda: _Shelf(self._disk_partition, max_rows))
         self._in_ram: PerProcess[_Shelf[RamPartition]] = PerProcess(lambda: _Shelf(self._ram_partition, max_rows))
+        # Answers that have left memory, whose vectors go as soon as somebody has the time.
+        self._left: PerProcess[set[tuple[str, str]]] = PerProcess(set)
 
     def searched(self, tier: DiskTier | None, partition: str, query: Any, k: int) -> list[Candidate]:
         """
@@ -101,8 +103,8 @@ class Partitions:
         """
         asked = self._query(query)
         if tier is None:
-            shelf = self._in_ram.get()
-            known = shelf.known(partition)
+            self._drop_left()
+            known = self._in_ram.get().known(partition)
             return [] if known is None else known.search(asked, k)
         part = self._on_disk.get().get(partition)
         found = tier.read(lambda lane: part.search(lane, asked, k, self._step_rows))
@@ -171,9 +173,8 @@ class Partitions:
             ValueError: The vector has other dimensions, or numbers that are none.
         """
         if tier is None:
-            shelf = self._in_ram.get()
-            shelf.get(partition).add(Vector(key, text, halved(vector, self._dimensions), is_alias))
-            shelf.settle(partition)
+            self._drop_left()
+            self._take_in(partition, Vector(key, text, halved(vector, self._dimensions), is_alias))
             return
         write = self.writing(partition, key, text, vector, is_alias=is_alias)
         tier.write_beside(write)
@@ -207,6 +208,33 @@ class Partitions:
         if (known := self._in_ram.get().known(partition)) is not None:
             known.remove(key)
 
+    def left(self, partition: str, key: str) -> None:
+        """
+        Do the same as soon as somebody has the time; this takes none.
+
+        Args:
+            partition: Of the answer.
+            key: Likewise.
+        """
+        shelf = self._in_ram.made()
+        part = None if shelf is None else shelf.known(partition, is_asked=False)
+        if part is not None and key in part:
+            self._left.get().add((partition, key))
+
+    def has_in_ram(self, partition: str) -> bool:
+        """
+        Tell whether there are vectors of a partition that are on no disk.
+
+        Args:
+            partition: Which.
+
+        Returns:
+            Whether there are.
+        """
+        shelf = self._in_ram.made()
+        part = None if shelf is None else shelf.known(partition, is_asked=False)
+        return part is not None and len(part) > 0
+
     def foreign(self, tier: DiskTier, partition: str, limit: int) -> list[Lacking]:
         """
         Give questions that have no vector of this embedder, to be embedded and given to `add()`.
@@ -231,6 +259,7 @@ class Partitions:
         """Forget all that is in memory, such as after a flush; what is on the disk is read again."""
         self._on_disk.get().clear()
         self._in_ram.get().clear()
+        self._left.get().clear()
 
     def close(self) -> None:
         """Let go of the thread, when it is done with what it is at; may be called again."""
@@ -245,6 +274,28 @@ class Partitions:
     def bytes(self) -> int:
         """What they take there, about."""
         return self._on_disk.get().bytes + self._in_ram.get().bytes
+
+    def _take_in(self, partition: str, vector: Vector) -> None:
+        shelf = self._in_ram.get()
+        while not (part := shelf.get(partition)).add(vector):
+            # The last of its vectors went at this moment, and it with them.
+            shelf.drop(partition, part)
+        shelf.settle(partition)
+
+    def _drop_left(self) -> None:
+        shelf, left = self._in_ram.get(), self._left.get()
+        while left:
+            try:
+                partition, key = left.pop()
+            except KeyError:
+                # Another thread was quicker.
+                return
+            part = shelf.known(partition, is_asked=False)
+            if part is not None:
+                part.remove(key)
+                shelf.settle(partition)
+                if part.ends():
+                    shelf.drop(partition, part)
 
     def _query(self, query: Any) -> Any:
         import numpy as np  # noqa: PLC0415  an extra
@@ -292,10 +343,10 @@ class _Shelf(Generic[P]):
         with self._lock:
             return sum(part.bytes for part in self._parts.values())
 
-    def known(self, partition: str) -> P | None:
+    def known(self, partition: str, *, is_asked: bool = True) -> P | None:
         """Give one, if it is there."""
         with self._lock:
-            if partition in self._parts:
+            if is_asked and partition in self._parts:
                 self._parts.move_to_end(partition)
             return self._parts.get(partition)
 
@@ -319,6 +370,13 @@ class _Shelf(Generic[P]):
                 oldest = next(iter(self._parts))
                 del self._parts[oldest]
                 self._weight -= self._weights.pop(oldest, 0)
+
+    def drop(self, partition: str, part: P) -> None:
+        """Let one go, if it is still the one of that name."""
+        with self._lock:
+            if self._parts.get(partition) is part:
+                del self._parts[partition]
+                self._weight -= self._weights.pop(partition, 0)
 
     def clear(self) -> None:
         """Let all go."""

@@ -29,6 +29,11 @@ class RamPartition:
         self._lock = threading.Lock()
         self._known: dict[int, Vector] = {}
         self._rows: dict[str, dict[str, int]] = {}
+        self._has_ended = False
+
+    def __contains__(self, key: object) -> bool:
+        """Tell whether there are vectors of an answer."""
+        return key in self._rows
 
     def __len__(self) -> int:
         return len(self._known)
@@ -38,14 +43,19 @@ class RamPartition:
         """What it takes in memory, about."""
         return self._index.bytes
 
-    def add(self, vector: Vector) -> None:
+    def add(self, vector: Vector) -> bool:
         """
         Take a vector in, in place of the one that the same text of the same answer had.
 
         Args:
             vector: It.
+
+        Returns:
+            False where the partition has ended.
         """
         with self._lock:
+            if self._has_ended:
+                return False
             self._remove(vector.key, vector.text)
             row = self._index.add(vector.values)
             self._known[row] = vector
@@ -53,6 +63,18 @@ class RamPartition:
             while len(self._known) > self._max_rows:
                 oldest = next(iter(self._known.values()))
                 self._remove(oldest.key, oldest.text)
+            return True
+
+    def ends(self) -> bool:
+        """
+        Take in no more, if nothing is left.
+
+        Returns:
+            Whether that is so.
+        """
+        with self._lock:
+            self._has_ended = not self._known
+            return self._has_ended
 
     def remove(self, key: str, text: str | None = None) -> None:
         """

@@ -15,6 +15,7 @@ from deepseek_sdk.caching.exact import ExactCache
 from deepseek_sdk.caching.identity import query_of
 from deepseek_sdk.caching.judgement import Judgement
 from deepseek_sdk.caching.key import check_context, last_text, partition_key
+from deepseek_sdk.caching.learning.judge import ModelJudge
 from deepseek_sdk.caching.learning.learner import Learner
 from deepseek_sdk.caching.learning.memory import Learnt
 from deepseek_sdk.caching.learning.nearness import is_near_miss
@@ -24,8 +25,9 @@ from deepseek_sdk.caching.lessons import Lessons
 from deepseek_sdk.caching.matching.eligibility import Eligibility
 from deepseek_sdk.caching.neighbours import Neighbours
 from deepseek_sdk.caching.partitions import Partitions
-from deepseek_sdk.caching.similar import Patience, Similar, Wording
-from deepseek_sdk.resilience.checks import check_count, check_number, check_share
+from deepseek_sdk.caching.similar import Patience, Similar, Wording, is_patient
+from deepseek_sdk.errors import ConfigurationError
+from deepseek_sdk.resilience.checks import check_count, check_number, check_seconds, check_share
 
 if TYPE_CHECKING:
     import os
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.entry import Entry
     from deepseek_sdk.caching.frames import Frame
     from deepseek_sdk.caching.lane import Lane
-    from deepseek_sdk.caching.learning.judge import Judge, ModelJudge
+    from deepseek_sdk.caching.learning.judge import Judge
     from deepseek_sdk.caching.learning.learner import Consequence
     from deepseek_sdk.caching.learning.recalibrating import Recalibration
     from deepseek_sdk.caching.matching.guards import Guards
@@ -51,6 +53,13 @@ __all__ = ["ExactOptions", "SemanticCache"]
 _LOOKUPS_PER_HIT, _WORST = 4.0, 0.15
 # How long many vectors at once, and a model that is loaded for them, may take.
 _BULK_S = 120.0
+# What each of these must be able to do, and what is said of one that cannot.
+_PARTS = {
+    "policy": (("decide", "threshold_at"), "a policy, such as Calibrated(0.01)"),
+    "eligibility": (("refusal", "accepts"), "an Eligibility"),
+    "guards": (("against",), "Guards"),
+    "judge": (("__call__",), "a ModelJudge or a function of a Pair"),
+}
 
 
 class ExactOptions(TypedDict, total=False):
@@ -83,18 +92,22 @@ class SemanticCache(ExactCache):
     """
     Keeps answers, and gives them to requests that are the same, or that differ in how the user's last text is worded.
 
-        SemanticCache()                                   in the user's cache directory, on the model that comes with it
-        SemanticCache("answers", max_false_hit=0.005)     surer, and seldomer
-        SemanticCache(embedder="BAAI/bge-small-zh-v1.5")  another model: a directory, or a name on a model hub
-        SemanticCache(context="system_only")              earlier turns do not count
-        SemanticCache(judge=ModelJudge())                 near misses are judged, so that the next one hits
-        SemanticCache(ttl_s=3600)                         every argument of ExactCache
+        SemanticCache()                                             in the user's cache directory, with its own model
+        SemanticCache("answers", max_false_hit=0.005)               surer, and seldomer
+        SemanticCache(embedder=OnnxEmbedder("bge", pooling="cls"))  another model: a directory, or a name on a model hub
+        SemanticCache(context="system_only")                        earlier turns do not count
+        SemanticCache(judge=ModelJudge())                           near misses are judged, so that the next one hits
+        SemanticCache(ttl_s=3600)                                   every argument of ExactCache
 
     Everything but that text has to be the same: model, instructions, earlier turns, tools, parameters, tenant. A
     similar question is answered where nothing that a guard sees stands against it, and a score, whose threshold is set
     for *max_false_hit* on labelled pairs, says that one answer does for both. `report()` tells of every decision.
 
     Whatever goes wrong with the embedder, calls go on without the semantic tier.
+
+    The model that comes with it is read in the background as soon as the cache is made, if it is built: for a second
+    or so that holds up all threads of the process, an event loop too, so make the cache before you serve. A process
+    that is forked later, and any other model, does so at the first lookup, or in `wait_until_ready()`.
 
     Args:
         path: As for `ExactCache`.
@@ -110,10 +123,11 @@ class SemanticCache(ExactCache):
             or None: nobody does.
         verify: A function of two texts that has to agree before an answer is given to another wording, or None.
         recheck_share: What share of the semantic hits is asked again in the background and compared, where there is a
-            judge.
+            judge; 0: none.
         candidates: How many kept questions are looked at.
         embed_s: How long a call waits for the vector of its text, in seconds.
-        load_s: How long it waits for a model that is being loaded, in seconds, if there is something to compare with.
+        load_s: How long it waits, in seconds, for the model that comes with it to be loaded, if that is built, and if
+            there is something to compare with; for any other it waits *embed_s*.
         max_vectors: How many vectors are in memory at most.
         **exact: The arguments of `ExactCache`.
 
@@ -147,13 +161,14 @@ class SemanticCache(ExactCache):
     ) -> None:
         super().__init__(path, **exact)
         check_context(context)
-        check_share("recheck_share", recheck_share)
+        _check_parts(policy=policy, eligibility=eligibility, guards=guards, judge=judge)
+        check_share("recheck_share", recheck_share, may_be_zero=True)
         check_count("candidates", candidates, least=1)
         check_count("max_vectors", max_vectors, least=1)
         for name, value in (("embed_s", embed_s), ("load_s", load_s)):
             check_number(name, value)
         self.context = context
-        self.eligibility = eligibility or Eligibility()
+        self.eligibility = Eligibility() if eligibility is None else eligibility
         self._max_vectors = max_vectors
         self.service = service_of(embedder_of(embedder))
         self.learnt = Learnt(disk=self.store.disk, now_ms=self.now_ms)
@@ -164,7 +179,7 @@ class SemanticCache(ExactCache):
             secret=self.store.secret,
             is_eligible=self.eligibility.accepts,
         )
-        self.policy = policy or Calibrated(max_false_hit, guards=guards)
+        self.policy = Calibrated(max_false_hit, guards=guards) if policy is None else policy
         calibrating.adopt_kept(self.path, self.policy)
         drift = Drift(target=min(max_false_hit * _LOOKUPS_PER_HIT, _WORST))
         learner = Learner(self.learnt, threshold_at=self._threshold_at, now_ms=self.now_ms, drift=drift)
@@ -194,6 +209,9 @@ class SemanticCache(ExactCache):
         self._recalibrator = Recalibrator(
             self.learnt, max_false_hit=max_false_hit, now_ms=self.now_ms, told=self._recalibrated
         )
+        if is_patient(self.service.embedder):
+            # To read its tokenizer stops all threads for a second: rather now than under a call.
+            self.service.begin()
 
     def __repr__(self) -> str:
         return f"Semantic{super().__repr__().removeprefix('Exact')}"
@@ -223,14 +241,19 @@ class SemanticCache(ExactCache):
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """
-        Load the embedder, and wait until it can be used; calls load it by themselves when they first need it.
+        Load the embedder, and wait until it can be used; the first call would load it by itself.
 
         Args:
             timeout_s: How long to wait, in seconds; None: for as long as it takes.
 
         Returns:
             Whether it can be used; False also where it takes longer. The log says what is wrong with it.
+
+        Raises:
+            ConfigurationError: *timeout_s* is no number of seconds.
         """
+        if timeout_s is not None:
+            check_seconds("timeout_s", timeout_s)
         self.service.begin()
         try:
             return self.service.ready.result(timeout_s)
@@ -339,7 +362,11 @@ class SemanticCache(ExactCache):
             # They were about another answer.
             self.learnt.forget((entry.key,))
         wording = None if question is None else question.wording
-        if wording is None or wording.refusal is not None or wording.is_beside:
+        if wording is None or wording.refusal is not None:
+            return
+        # Before there is the first vector: nobody else says which answers leave memory.
+        self.neighbours.follow(self.store)
+        if wording.is_beside and not self.store.is_alone(entry.key):
             return
         vector = wording.vector or self.service.submit([wording.text], is_urgent=False)
         if vector is not None:
@@ -373,3 +400,13 @@ class SemanticCache(ExactCache):
 
     def _discard(self, key: str) -> None:
         operations.invalidate(self, operations.selected(key=key), dry_run=False)
+
+
+def _check_parts(**parts: object) -> None:
+    for name, part in parts.items():
+        abilities, expected = _PARTS[name]
+        is_able = all(callable(getattr(part, ability, None)) for ability in abilities)
+        # A class has them as well, and can do nothing.
+        is_good = isinstance(part, ModelJudge) or (is_able and not isinstance(part, type))
+        if part is not None and not is_good:
+            raise ConfigurationError(f"{name} must be {expected}, not {part!r}")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from deepseek_sdk._cache import CacheDecision
 from deepseek_sdk.caching.embedding.default import DefaultEmbedder
-from deepseek_sdk.caching.embedding.onnx import OnnxEmbedder
+from deepseek_sdk.caching.failure import contained
 from deepseek_sdk.caching.neighbours import row_of
 
 if TYPE_CHECKING:
@@ -30,9 +30,13 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.partitions import Candidate
     from deepseek_sdk.caching.store import Found, Store
 
-__all__ = ["Answers", "Patience", "Similar", "Wording"]
+__all__ = ["Answers", "Lateness", "Patience", "Similar", "Wording", "is_patient"]
 
 _log = logging.getLogger("deepseek_sdk")
+
+# So many vectors in a row that come too late, and nobody waits for such texts for so long, in seconds; then one call
+# does, and where that was in vain, too, it is twice as long, up to the most.
+_LATE, _REST_S, _MOST_REST_S = 3, 30.0, 600.0
 
 
 class Patience(NamedTuple):
@@ -46,6 +50,86 @@ class Patience(NamedTuple):
 
     embed_s: float
     load_s: float
+
+
+class Lateness:
+    """
+    Remembers for which texts it makes no sense to wait: where the embedder is too slow, each would cost time for good.
+
+    A long text takes longer than a short one, so texts are told apart by their length, each class twice the one before.
+    """
+
+    def __init__(self) -> None:
+        self._late: dict[int, _Late] = {}
+
+    def is_known(self, size: int, now: float) -> bool:
+        """
+        Tell whether the vectors of such texts come too late, as far as is known.
+
+        Args:
+            size: The length of the text.
+            now: The time, in seconds.
+
+        Returns:
+            Whether nobody waits for them now.
+        """
+        return (late := self._late.get(size.bit_length())) is not None and now < late.until
+
+    def lets(self, size: int, now: float) -> bool:
+        """
+        Let a call wait for a vector, or not.
+
+        Args:
+            size: The length of the text.
+            now: The time, in seconds.
+
+        Returns:
+            Whether it may; after a rest, the first one alone.
+        """
+        late = self._late.get(size.bit_length())
+        if late is None or late.rest_s == 0:
+            return True
+        if now < late.until:
+            return False
+        late.until = now + late.rest_s
+        return True
+
+    def late(self, size: int, began: float, now: float) -> None:
+        """
+        Note that a call has waited in vain.
+
+        Args:
+            size: The length of the text.
+            began: When it began to wait, in seconds.
+            now: The time, in seconds.
+        """
+        late = self._late.setdefault(size.bit_length(), _Late())
+        if began < late.ended:
+            # Those that wait at one moment are late for one reason.
+            return
+        late.count, late.ended = late.count + 1, now
+        if late.count >= _LATE:
+            late.rest_s = min(2 * late.rest_s or _REST_S, _MOST_REST_S)
+            late.until = now + late.rest_s
+
+    def in_time(self, size: int) -> None:
+        """
+        Note that a vector came in time.
+
+        Args:
+            size: The length of the text.
+        """
+        self._late.pop(size.bit_length(), None)
+
+
+@dataclass(slots=True)
+class _Late:
+    """Of texts of one class: how often in a row they were late, until when that was, and until when nobody waits."""
+
+    count: int = 0
+    ended: float = float("-inf")
+    rest_s: float = 0.0
+    until: float = float("-inf")
 
 
 class Answers(NamedTuple):
@@ -134,6 +218,7 @@ class Similar:
         self._most = most
         self._verifier = verifier
         self._note = note
+        self._lateness = Lateness()
         self._has_warned = False
 
     async def find(self, io: IO, wording: Wording, now_ms: int, may_have: Callable[[Entry], bool]) -> Found | None:
@@ -189,8 +274,9 @@ class Similar:
 
     async def _embedded(self, io: IO, wording: Wording) -> str | None:
         """Have a vector made of the text; say why nothing can be compared, or None: it can."""
-        service = self._service
-        wording.vector = service.submit([wording.text])
+        service, size = self._service, len(wording.text)
+        # What nobody waits for comes after what somebody does.
+        wording.vector = service.submit([wording.text], is_urgent=not self._lateness.is_known(size, io.now()))
         if wording.vector is None:
             return "off" if service.state == "off" else "slow"
         if not await self._neighbours.has_any(io, wording.place):
@@ -199,12 +285,14 @@ class Similar:
             return "off" if service.state == "off" else "loading"
         if service.is_stuck(self._patience.embed_s):
             return "slow"
+        if not wording.vector.done() and not self._lateness.lets(size, io.now()):
+            return "slow"
         return await self._waited(io, wording)
 
     async def _is_loaded(self, io: IO) -> bool:
         if self._service.state == "ready":
             return True
-        # A model that is read from a file gets there; of what somebody else has written one cannot know.
+        # A model that was built and tried gets there; of any other file, or code, one cannot know.
         limit = self._patience.load_s if is_patient(self._service.embedder) else self._patience.embed_s
         if self._service.is_stuck(limit):
             return False
@@ -214,10 +302,12 @@ class Similar:
             return False
 
     async def _waited(self, io: IO, wording: Wording) -> str | None:
-        until = io.now() + self._patience.embed_s
+        began, size = io.now(), len(wording.text)
+        until = began + self._patience.embed_s
         try:
             await io.wait(cast("Future[Any]", wording.vector), self._patience.embed_s)
         except TimeoutError:
+            self._lateness.late(size, began, io.now())
             return "slow"
         except CancelledError:
             if not cast("Future[Any]", wording.vector).done():
@@ -226,6 +316,7 @@ class Similar:
             return "failed"
         except Exception:  # noqa: BLE001  whatever an embedder raises
             return "failed"
+        self._lateness.in_time(size)
         with contextlib.suppress(TimeoutError):
             # What was answered a moment ago may not be among those that are compared yet.
             await self._neighbours.settled(io, wording.place, max(until - io.now(), 0.0))
@@ -252,7 +343,9 @@ class Similar:
     def _judged(
         self, wording: Wording, tier: DiskTier | None, near: list[Candidate]
     ) -> tuple[Decision, list[Candidate]]:
-        return self._judgement.decide(wording, near, tier), near
+        # Who is cancelled, or ends the program, is the caller, and not a policy.
+        with contained():
+            return self._judgement.decide(wording, near, tier), near
 
     async def _looked_up(
         self, io: IO, wording: Wording, candidate: Any, answers: Answers
@@ -278,9 +371,9 @@ def is_patient(embedder: object) -> bool:
         embedder: It.
 
     Returns:
-        True for those of this library that read a model.
+        True for the default one where its model is built, and looks as it was left.
     """
-    return isinstance(embedder, DefaultEmbedder | OnnxEmbedder)
+    return isinstance(embedder, DefaultEmbedder) and embedder.is_sound
 
 
 def told(wording: Wording, decision: Decision, candidates: int, reason: str | None = None) -> CacheDecision:

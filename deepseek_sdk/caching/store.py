@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import inf
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
@@ -45,6 +46,9 @@ class Store:
         disk: The second, or None.
         secret: What records are signed with, or None.
         count: Called with the reason of each failure.
+
+    Attributes:
+        gone: Called with each answer that leaves memory, in the middle of it: it must be quick; or None.
     """
 
     def __init__(
@@ -56,7 +60,10 @@ class Store:
         count: Callable[[str], object],
     ) -> None:
         # A child does not take it over: another thread may have been in the middle of changing it when it was made.
-        self._memories = PerProcess(memory)
+        self._memories = PerProcess(partial(self._made, memory))
+        self.gone: Callable[[Entry], object] | None = None
+        # What is in memory, and what the disk has not taken: it may be full, or somebody else's.
+        self._astray: set[str] = set()
         self.disk = disk
         self.secret = secret
         self._count = count
@@ -115,6 +122,8 @@ class Store:
         await self._follow(io)
         if self.memory is not None:
             self.memory.put(entry, keep_ms=keep_ms, now_ms=now_ms)
+            if self.disk is not None and self.memory.peek(entry.key) is not None:
+                self._astray.add(entry.key)
         if self.disk is not None:
             await self.disk.write(io, lambda tier: self._write(tier, entry, keep_ms, now_ms, beside), 0)
 
@@ -142,6 +151,19 @@ class Store:
             return None
         return self.memory.peek(key)
 
+    def is_alone(self, key: str) -> bool:
+        """
+        Tell whether an answer is in memory, and nowhere else.
+
+        Args:
+            key: Of the request.
+
+        Returns:
+            Whether it is; also while the disk is still at it.
+        """
+        is_elsewhere = self.disk is not None and key not in self._astray
+        return not is_elsewhere and self.memory is not None and self.memory.peek(key) is not None
+
     def flush(self, now_ms: int) -> None:
         """
         Let nothing that was kept up to now be given any more, by this process; the disk is flushed by `flushing`.
@@ -168,7 +190,20 @@ class Store:
         self, tier: DiskTier, entry: Entry, keep_ms: int | None, now_ms: int, beside: Callable[[Lane], object] | None
     ) -> int:
         data = encode(entry, secret=self.secret)
-        return tier.put(entry.key, data, meta_of(entry, keep_ms), now_ms, beside=beside)
+        gone = tier.put(entry.key, data, meta_of(entry, keep_ms), now_ms, beside=beside)
+        self._astray.discard(entry.key)
+        return gone
+
+    def _made(self, memory: Callable[[], MemoryTier | None]) -> MemoryTier | None:
+        made = memory()
+        if made is not None:
+            made.gone = self._left
+        return made
+
+    def _left(self, entry: Entry) -> None:
+        self._astray.discard(entry.key)
+        if self.gone is not None:
+            self.gone(entry)
 
     def _unless_flushed(self, found: Found, now_ms: int) -> Found | None:
         # A flush in the future was made by a clock that was wrong: it must not end the cache until then.

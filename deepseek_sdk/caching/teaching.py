@@ -38,8 +38,8 @@ def feedback(cache: SemanticCache, said_of: Any, *, good: bool) -> Consequence:
         raise ConfigurationError(f"good must be True or False, not {good!r}")
     outcome = _outcome(said_of)
     entry = None if outcome.entry_id is None else operations.inspect(cache, outcome.entry_id)
-    if entry is None:
-        # It is gone, by itself or since somebody else has said so.
+    if entry is None or outcome.created_ms not in (None, entry.created_ms):
+        # It is gone, by itself or since somebody has said so; another answer may have its place.
         return NOTHING
     facts = _facts(outcome, entry)
     consequence = cache.learner.feedback(facts, good=good)

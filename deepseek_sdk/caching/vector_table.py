@@ -73,13 +73,23 @@ DDL: tuple[str, ...] = (
     _ENTRY_DELETED,
 )
 
-_HAS = "SELECT count(*) FROM sqlite_master WHERE type = 'trigger' AND name = 'vector_entry_deleted'"
+_NAMES = (
+    *("vector", "vector_place", "vector_in_place", "vector_key", "entry_partition"),
+    *("vector_inserted", "vector_deleted", "vector_entry_deleted"),
+)
+_HAS = f"SELECT count(*) FROM sqlite_master WHERE name IN ({','.join('?' * len(_NAMES))})"  # noqa: S608  no input in it
 _ORPHANS = "SELECT key FROM vector EXCEPT SELECT key FROM entry"
+_OF_RECORD = "COALESCE(CASE WHEN json_valid(tag) THEN json_extract(tag, '$.size') END, length(value), 0)"
+_RESIZE = f"""WITH found AS (
+    SELECT entry.id AS id, {_OF_RECORD} + {bytes_beside("entry.key")} AS due
+    FROM entry JOIN Cache ON Cache.rowid = entry.id AND Cache.key = entry.key
+) UPDATE entry SET size = (SELECT due FROM found WHERE found.id = entry.id)
+WHERE id IN (SELECT found.id FROM found JOIN entry ON entry.id = found.id WHERE due <> size)"""  # noqa: S608  no input
 
 
 def is_there(execute: Execute) -> bool:
     """
-    Tell whether a database has the tables; one that an earlier version made has not.
+    Tell whether a database has the tables; one that an earlier version made has not, or another program took them.
 
     Args:
         execute: Runs a statement.
@@ -87,7 +97,7 @@ def is_there(execute: Execute) -> bool:
     Returns:
         Whether it has.
     """
-    return bool(execute(_HAS, ()).fetchall()[0][0])
+    return bool(execute(_HAS, _NAMES).fetchall()[0][0] == len(_NAMES))
 
 
 def is_in_step(execute: Execute) -> bool:
@@ -119,5 +129,7 @@ def mend(execute: Execute) -> None:
         "DELETE FROM vector WHERE place NOT IN (SELECT id FROM vector_place)",
         "DELETE FROM vector_place WHERE id NOT IN (SELECT place FROM vector)",
         "UPDATE vector_place SET rows = (SELECT count(*) FROM vector WHERE place = vector_place.id)",
+        # A table that was dropped took nothing off them.
+        _RESIZE,
     ):
         execute(statement, ())

@@ -34,12 +34,16 @@ _AFTER = "SELECT seq, data FROM vector WHERE place = ? AND seq > ? ORDER BY seq 
 _SEQS = "SELECT seq FROM vector WHERE place = ? AND seq <= ? ORDER BY seq"
 _NEWEST = "SELECT seq FROM vector WHERE place = ? ORDER BY seq DESC LIMIT 1 OFFSET ?"
 # A plus keeps SQLite from going through the whole place.
-_SAME = "SELECT seq, data, is_alias FROM vector WHERE key = ? AND +place = ? AND text = ?"
+_OWN = "SELECT seq, key, text, is_alias, data, mac FROM vector WHERE key = ? AND +place = ?"
+_NEXT = "SELECT seq, key, text, is_alias, data, mac FROM vector WHERE place = ? AND seq > ? ORDER BY seq LIMIT ?"
 _PUT = "INSERT INTO vector (place, key, text, is_alias, data, mac) VALUES (?, ?, ?, ?, ?, ?)"
 _TAKE_OUT = "DELETE FROM vector WHERE key = ? AND text = ? AND is_alias = 1"
-_ENTRIES = """SELECT id, key, EXISTS (SELECT 1 FROM vector WHERE vector.key = entry.key AND +place = ?)
+# The same embedder may come to make vectors of another length.
+_ENTRIES = """SELECT id, key,
+    EXISTS (SELECT 1 FROM vector WHERE vector.key = entry.key AND +place = ? AND length(data) = ?)
     FROM entry WHERE "partition" = ? AND id > ? ORDER BY id LIMIT ?"""
-_OTHERS = "SELECT DISTINCT text, is_alias FROM vector WHERE key = ? ORDER BY is_alias"
+_OTHERS = """SELECT embedder, "partition", vector.key, text, is_alias, data, mac
+    FROM vector JOIN vector_place ON vector_place.id = place WHERE vector.key = ? ORDER BY is_alias, seq"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -287,7 +291,7 @@ class VectorStore:
         found: list[Lacking] = []
         last = after
         while len(found) < most:
-            values = (-1 if place is None else place.id, clean(partition), last, _WINDOW)
+            values = (-1 if place is None else place.id, 2 * self.dimensions, clean(partition), last, _WINDOW)
             rows = lane.execute(_ENTRIES, values).fetchall()
             if not rows:
                 break
@@ -297,6 +301,26 @@ class VectorStore:
                 if len(found) >= most:
                     break
         return found, last
+
+    def damaged(self, lane: Lane, partition: str, after: int, most: int) -> tuple[list[Lacking], int]:
+        """
+        Look through vectors of this embedder for those that were damaged, or planted.
+
+        Args:
+            lane: For reading.
+            partition: Of which.
+            after: What the last look gave, or 0.
+            most: How many to look at.
+
+        Returns:
+            Whose they are, to be made anew, and from where to look on.
+        """
+        place = self.place(lane, partition)
+        rows = [] if place is None else lane.execute(_NEXT, (place.id, after, most)).fetchall()
+        sound = self._sound(clean(partition), rows)
+        # What is in such a row may be anybody's: only the record tells what was asked.
+        keys = dict.fromkeys(row[1] for row in rows if row[0] not in sound and type(row[1]) is str)
+        return [Lacking(key, None, is_alias=False) for key in keys], rows[-1][0] if rows else after
 
     @staticmethod
     def take_out(lane: Lane, key: str, text: str) -> int:
@@ -322,14 +346,25 @@ class VectorStore:
             if place is None:
                 lane.execute(_MAKE, (partition, self.fingerprint))
                 place = lane.execute(_FIND, (partition, self.fingerprint)).fetchone()[0]
-            old = lane.execute(_SAME, (key, place, text)).fetchall()
+            old, is_same = self._replaced(
+                partition, lane.execute(_OWN, (key, place)).fetchall(), (text, data, is_alias)
+            )
             # Where it is the same, others need not read it again.
-            if not any(known == data and was_alias <= is_alias for _, known, was_alias in old):
+            if not is_same:
                 mac = self._mac(partition, key, text, data, is_alias=is_alias)
                 lane.execute(_PUT, (place, key, text, is_alias, data, mac))
-                # After it: a place without rows is not kept.
-                for seq, *_ in old:
-                    lane.execute("DELETE FROM vector WHERE seq = ?", (seq,))
+            # After it: a place without rows is not kept.
+            for seq in old:
+                lane.execute("DELETE FROM vector WHERE seq = ?", (seq,))
+
+    def _replaced(self, partition: str, rows: Sequence[Any], new: tuple[bytes, bytes, bool]) -> tuple[list[int], bool]:
+        """Tell which rows of an answer go for a new one, the damaged among them, and whether it is there already."""
+        text, data, is_alias = new
+        sound = self._sound(partition, rows)
+        same = [row[0] for row in rows if row[0] in sound and row[2] == text]
+        stays = [row[0] for row in rows if row[0] in same and row[4] == data and row[3] <= is_alias][:1]
+        gone = [row[0] for row in rows if row[0] not in sound or (row[0] in same and row[0] not in stays)]
+        return gone, bool(stays)
 
     def _finite(self, seqs: list[int], data: bytes) -> tuple[list[int], NDArray[np.float16]]:
         import numpy as np  # noqa: PLC0415  an extra
@@ -346,26 +381,34 @@ class VectorStore:
 
         found = {}
         for seq, key, text, is_alias, data, mac in rows:
-            if self._is_sound(partition, key, text, data, mac, is_alias=bool(is_alias)):
+            if self._is_sound(self.fingerprint, partition, key, text, data, mac, is_alias=bool(is_alias)):
                 words = text.decode("utf-8", "surrogatepass")
                 found[seq] = Row(key, words, bool(is_alias), np.frombuffer(data, dtype=_KIND))
         return found
 
-    def _is_sound(self, partition: str, key: Any, text: Any, data: Any, mac: Any, *, is_alias: bool) -> bool:
-        if [type(key), type(text), type(data), type(mac)] != [str, bytes, bytes, bytes]:
+    def _is_sound(self, embedder: str, partition: str, *columns: Any, is_alias: bool) -> bool:
+        if [type(column) for column in columns] != [str, bytes, bytes, bytes]:
             return False
-        return hmac.compare_digest(mac, self._mac(partition, key, text, data, is_alias=is_alias))
+        key, text, data, mac = columns
+        return hmac.compare_digest(mac, self._mac(partition, key, text, data, is_alias=is_alias, embedder=embedder))
 
-    def _mac(self, partition: str, key: str, text: bytes, data: bytes, *, is_alias: bool) -> bytes:
-        parts = (self.fingerprint.encode(), partition.encode(), key.encode(), text, data)
+    def _mac(
+        self, partition: str, key: str, text: bytes, data: bytes, *, is_alias: bool, embedder: str | None = None
+    ) -> bytes:
+        embedder = self.fingerprint if embedder is None else embedder
+        parts = (embedder.encode(), partition.encode(), key.encode(), text, data)
         told = b"".join(len(part).to_bytes(8, "little") + part for part in parts) + bytes((is_alias,))
         digest = hashlib.sha256(told).digest() if self._secret is None else hmac.digest(self._secret, told, "sha256")
         return digest[:_MAC_BYTES]
 
-    @staticmethod
-    def _others(lane: Lane, key: str) -> list[Lacking]:
-        rows = [row for row in lane.execute(_OTHERS, (key,)) if type(row[0]) is bytes]
-        known = [Lacking(key, text.decode("utf-8", "surrogatepass"), bool(is_alias)) for text, is_alias in rows]
+    def _others(self, lane: Lane, key: str) -> list[Lacking]:
+        # Texts that anybody could have planted get no vector that is signed.
+        told = {
+            (text, bool(is_alias)): None
+            for embedder, partition, known, text, is_alias, data, mac in lane.execute(_OTHERS, (key,))
+            if self._is_sound(embedder, partition, known, text, data, mac, is_alias=bool(is_alias))
+        }
+        known = [Lacking(key, text.decode("utf-8", "surrogatepass"), is_alias) for text, is_alias in told]
         return known if any(not one.is_alias for one in known) else [Lacking(key, None, is_alias=False), *known]
 
 

@@ -60,19 +60,22 @@ def check_seconds(name: str, value: Any, *, may_be_zero: bool = True) -> None:
         raise ConfigurationError(f"{name} must be a number of seconds, {least}, not {value!r}")
 
 
-def check_share(name: str, value: Any) -> None:
+def check_share(name: str, value: Any, *, may_be_zero: bool = False) -> None:
     """
     Check a part of a whole.
 
     Args:
         name: The field.
         value: What was given.
+        may_be_zero: Nothing of it will do.
 
     Raises:
         ConfigurationError: It is not above 0 and at most 1.
     """
-    if not _is_number(value) or not 0 < value <= 1:
-        raise ConfigurationError(f"{name} must be above 0 and at most 1, not {value!r}")
+    is_good = _is_number(value) and 0 <= value <= 1 and (may_be_zero or value > 0)
+    if not is_good:
+        least = "from 0 to 1" if may_be_zero else "above 0 and at most 1"
+        raise ConfigurationError(f"{name} must be {least}, not {value!r}")
 
 
 def _is_number(value: object) -> bool:

@@ -190,6 +190,7 @@ class _Lookup:
             level=level,
             entry_id=entry.id,
             age=max(self._cache.now_ms() - entry.created_ms, 0) / 1000,
+            created_ms=entry.created_ms,
             usage=None if usage is None else Usage.parse(usage),
             model=entry.model,
             price=self._price(),
@@ -342,8 +343,7 @@ class _Lookup:
             if outcome.status == "coalesced":
                 # Whoever began has left: this is now the call that asked.
                 outcome = self._missed()
-            kept = None if flight.kept is None else flight.kept.id
-            self._note(replace(outcome, entry_id=kept, refused=flight.refused))
+            self._note(replace(outcome, **_named(flight.kept), refused=flight.refused))
             return
         for name in ("usage", "finish_reason", "answer_in_reasoning", "degradation"):
             setattr(self._call.record, name, getattr(flight.record, name))
@@ -356,7 +356,7 @@ class _Lookup:
             tier="exact",
             level="flight",
             similarity=1.0,
-            entry_id=None if flight.kept is None else flight.kept.id,
+            **_named(flight.kept),
             usage=None if told.usage is None else Usage.parse(told.usage),
             model=told.attempts[-1].model if told.attempts else None,
             price=self._price(),
@@ -395,6 +395,10 @@ class _Lookup:
             return _says_the_same(answer, compared.answer)
         # It was given to another wording: whether it was right is more than whether the words are the same.
         return await pupil.rechecked(io, wording, compared, answer) is not False
+
+
+def _named(kept: Entry | None) -> dict[str, Any]:
+    return {} if kept is None else {"entry_id": kept.id, "created_ms": kept.created_ms}
 
 
 def _is_unanswered(error: Exception) -> bool:

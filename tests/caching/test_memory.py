@@ -190,3 +190,22 @@ def test_threads(name: str) -> None:
 
     assert sum(found.size for found in there) == kept.bytes <= 200
     assert len(there) == kept.entries
+
+
+@every_policy
+def test_who_goes_is_told(name: str) -> None:
+    """However an entry leaves, that is told once; one that another takes the place of has not left."""
+    kept, gone = tier(3, name), list[str]()
+    kept.gone = lambda entry: gone.append(entry.key)
+    for key in "abcda":
+        kept.put(entry(key, note=str(len(gone))))
+    there = {key for key in "abcd" if kept.peek(key)}
+    evicted = list(gone)
+    kept.put(entry("x", 4))
+    large = min(there)
+    kept.put(entry(large, 4))
+    kept.discard_where(lambda entry: entry.key == max(there))
+    kept.clear()
+
+    assert 4 - len(there) <= len(evicted) <= 2
+    assert [large, max(there), *(there - {large, max(there)})] == gone[len(evicted) :]

@@ -420,3 +420,50 @@ def test_threads_at_once(place: DiskTier | None) -> None:
 
     assert [] == wrong
     assert 80 == len(partitions.searched(place, "p", QUESTIONS[0], 1_000))
+
+
+def test_answers_that_left_memory() -> None:
+    """Vectors of answers that left are not found any more, and partitions without any leave memory, too."""
+    partitions = make()
+    for number in range(40):
+        keep(None, partitions, number, partition=f"p{number % 20}")
+    for number in range(40):
+        if number % 20:
+            partitions.left(f"p{number % 20}", key_of(number))
+    for place, number in (("p0", 99), ("p99", 0)):
+        partitions.left(place, key_of(number))
+    found = {key for n in range(20) for key in keys(partitions.searched(None, f"p{n}", QUESTIONS[n], 5))}
+
+    assert ({key_of(0), key_of(20)}, 2) == (found, partitions.rows)
+    assert (["p0"], set()) == ([*partitions._in_ram.get()._parts], partitions._left.get())
+    assert [True, False] == [partitions.has_in_ram(f"p{n}") for n in range(2)]
+
+
+def test_an_answer_that_comes_back() -> None:
+    """What is kept again after it left is found, also where its partition had left with it."""
+    partitions = make()
+    for text in ("a", "b"):
+        partitions.add(None, "p", "key", text, QUESTIONS[0])
+        partitions.left("p", "key")
+    partitions.add(None, "p", "key", "c", QUESTIONS[0])
+
+    assert ["c"] == [one.text for one in partitions.searched(None, "p", QUESTIONS[0], 5)]
+
+
+def test_answers_that_leave_and_come_at_once() -> None:
+    """Threads that keep and let go in the same partition lose nothing that stays."""
+    partitions = make()
+
+    def change(first: int) -> None:
+        for number in range(first, first + 100):
+            key = keep(None, partitions, number)
+            if number % 10:
+                partitions.left("p", key)
+
+    threads = [threading.Thread(target=change, args=(100 * n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert {key_of(n) for n in range(0, 400, 10)} == set(keys(partitions.searched(None, "p", QUESTIONS[0], 1_000)))

@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import sqlite3
+import threading
 from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from deepseek_sdk.caching import ExactCache
 from tests.caching.cached_calls import Wall, until
 from tests.caching.disks import is_sound, run_child
-from tests.caching.wordings import AGAIN, ASKED, LATER, NEAR, SAME, Meanings, Scored, ask, decided, semantic, settled
+from tests.caching.test_cache_failures import WRONG
+from tests.caching.wordings import (
+    AGAIN,
+    ASKED,
+    LATER,
+    NEAR,
+    OPEN,
+    OPENED,
+    SAME,
+    Meanings,
+    Scored,
+    ask,
+    decided,
+    semantic,
+    settled,
+)
 from tests.conftest import Driver
 
 if TYPE_CHECKING:
@@ -252,3 +270,131 @@ def test_compact_export_import(driver: Driver, emulator: StartEmulator, tmp_path
     with closing(sqlite3.connect(tmp_path / "other" / "cache.db")) as database:
         assert is_sound(database)
         assert 0 == database.execute("SELECT count(*) FROM vector").fetchone()[0]
+
+
+def test_vectors_leave_memory_with_their_answers(driver: Driver, emulator: StartEmulator) -> None:
+    """In memory alone, answers that make room take their vectors along, and so do those that are invalidated."""
+    cache = semantic(memory_bytes=20_000)
+    client = driver.client(base_url=emulator(replies=ANSWER).url, cache=cache)
+    for number in range(40):
+        system = {"role": "system", "content": f"s{number % 3}"}
+        ask(driver, client, messages=[system, {"role": "user", "content": f"question {number} 第{number}个"}])
+    settled(cache)
+    ask(driver, client)
+    settled(cache)
+    partitions = cache.neighbours.partitions
+    counts = partitions.rows - len(partitions._left.get()), cache.stats().memory_entries
+    found = ask(driver, client, SAME, cache="no-store").tier
+    driver.call(cache.invalidate, tenant=cache.ls()[0].tenant)
+
+    assert counts[0] == counts[1] < 40
+    assert "semantic" == found
+    assert "no_candidate" == decided(driver, client, cache="no-store").reason
+    assert 0 == partitions.rows
+
+
+def test_a_vector_that_comes_too_late(driver: Driver, emulator: StartEmulator) -> None:
+    """A vector that is made when its answer has left memory already is not kept."""
+    gate = threading.Event()
+    cache = semantic(embedder=Meanings(gate=gate))
+    client = driver.client(base_url=emulator(replies=ANSWER).url, cache=cache)
+    assert cache.wait_until_ready(20)
+    ask(driver, client)
+    driver.call(cache.invalidate, tenant=cache.ls()[0].tenant)
+    gate.set()
+    settled(cache)
+
+    assert "no_candidate" == decided(driver, client, cache="no-store").reason
+    assert 0 == cache.neighbours.partitions.rows
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_a_disk_that_cannot_be_used(
+    driver: Driver, emulator: StartEmulator, tmp_path: Path, name: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Without a disk similar questions find what is in memory, as long as it is; before, the reason says so."""
+    path = tmp_path / "parent" / "answers"
+    path.parent.mkdir()
+    WRONG[name](path)
+    cache = semantic(path, memory_bytes=20_000)
+    client = driver.client(base_url=emulator(replies=ANSWER).url, cache=cache)
+    with caplog.at_level(logging.WARNING, "deepseek_sdk"):
+        first = decided(driver, client, ASKED).reason
+        settled(cache)
+        told = [decided(driver, client, text, cache="no-store").reason for text in (SAME, AGAIN)]
+        for number in range(40):
+            ask(driver, client, f"question {number} 第{number}个")
+            settled(cache)
+
+    assert ("failed", ["served", "served"]) == (first, told)
+    assert "served" != decided(driver, client, SAME, cache="no-store").reason
+    partitions = cache.neighbours.partitions
+    assert partitions.rows - len(partitions._left.get()) == cache.stats().memory_entries < 40
+    assert 2 >= len(caplog.records)
+
+
+def test_a_disk_that_cannot_be_used_for_a_while(driver: Driver, emulator: StartEmulator, tmp_path: Path) -> None:
+    """What came while the disk could not be used is still found when it can, among what is on it."""
+    cache = semantic(tmp_path / "cache")
+    assert cache.store.disk is not None
+    client = driver.client(base_url=emulator(replies=ANSWER).url, cache=cache)
+    ask(driver, client, OPEN)
+    settled(cache)
+    cache.store.disk.close()
+    database = tmp_path / "cache" / "cache.db"
+    database.rename(tmp_path / "aside")
+    database.mkdir()
+    told = [decided(driver, client, text).reason for text in (ASKED, SAME)]
+    settled(cache)
+    database.rmdir()
+    (tmp_path / "aside").rename(database)
+    cache.store.disk._rests_until = 0.0
+
+    assert ["failed", "served"] == told
+    assert ["served", "served"] == [decided(driver, client, t, cache="no-store").reason for t in (SAME, OPENED)]
+
+
+DAMAGES = {
+    "numbers": "UPDATE vector SET data = randomblob(length(data))",
+    "length": "UPDATE vector SET data = x'00'",
+    "signature": "UPDATE vector SET mac = x''",
+    "text": "UPDATE vector SET text = CAST('别的' AS BLOB)",
+    "table": "DROP TABLE vector",
+    "places": "DROP TABLE vector_place",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damaged_vectors(driver: Driver, emulator: StartEmulator, tmp_path: Path, damage: str) -> None:
+    """Vectors that were damaged are made anew once the cache is opened again and looked through."""
+    server = emulator(replies=ANSWER)
+    first = semantic(tmp_path / "cache")
+    ask(driver, driver.client(base_url=server.url, cache=first))
+    settled(first)
+    first.close()
+    with closing(sqlite3.connect(tmp_path / "cache" / "cache.db")) as database:
+        database.execute(damage)
+        database.commit()
+    client = driver.client(base_url=server.url, cache=semantic(tmp_path / "cache"))
+
+    assert eventually_hits(driver, client)
+
+
+def test_other_dimensions(driver: Driver, emulator: StartEmulator, tmp_path: Path) -> None:
+    """Where an embedder of the same name makes vectors of another length, what was kept gets such vectors."""
+    server = emulator(replies=ANSWER)
+
+    class Shorter(Meanings):
+        dimensions = 100
+
+        def _vector(self, text: str) -> Any:
+            short = super()._vector(text)[:100]
+            return short / np.linalg.norm(short)
+
+    first = semantic(tmp_path / "cache")
+    ask(driver, driver.client(base_url=server.url, cache=first))
+    settled(first)
+    first.close()
+    client = driver.client(base_url=server.url, cache=semantic(tmp_path / "cache", embedder=Shorter()))
+
+    assert eventually_hits(driver, client)

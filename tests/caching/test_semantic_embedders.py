@@ -14,8 +14,12 @@ import numpy as np
 import pytest
 
 from deepseek_sdk import AsyncClient, report
-from deepseek_sdk.caching import SemanticCache
+from deepseek_sdk.caching import SemanticCache, calibrating
+from deepseek_sdk.caching.deciding.calibrated import Calibrated
 from deepseek_sdk.caching.deciding.static import Static
+from deepseek_sdk.caching.learning.judge import ModelJudge
+from deepseek_sdk.caching.similar import Lateness
+from deepseek_sdk.errors import ConfigurationError
 from tests.caching.cached_calls import status, until
 from tests.caching.wordings import (
     AGAIN,
@@ -270,10 +274,12 @@ def test_a_closed_service(driver: Driver, emulator: StartEmulator) -> None:
 class Broken:
     """A policy that fails."""
 
-    @staticmethod
-    def decide(*_: Any) -> Any:
+    def __init__(self, kind: type[BaseException]) -> None:
+        self.kind = kind
+
+    def decide(self, *_: Any) -> Any:
         """Fail."""
-        raise ZeroDivisionError("策略坏了")
+        raise self.kind("策略坏了")
 
     @staticmethod
     def threshold_at(*_: Any) -> float:
@@ -282,14 +288,144 @@ class Broken:
 
 
 @pytest.mark.parametrize("is_on_disk", [False, True])
+@pytest.mark.parametrize(
+    "kind", [ZeroDivisionError, SystemExit, asyncio.CancelledError, concurrent.futures.CancelledError]
+)
 def test_a_policy_that_fails(
-    driver: Driver, emulator: StartEmulator, tmp_path: Path, caplog: pytest.LogCaptureFixture, *, is_on_disk: bool
+    driver: Driver,
+    emulator: StartEmulator,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    kind: type[BaseException],
+    *,
+    is_on_disk: bool,
 ) -> None:
     """Where the caller's own policy fails calls go on, and the log says so once."""
-    cache = semantic(tmp_path / "cache" if is_on_disk else None, policy=Broken())
+    cache = semantic(tmp_path / "cache" if is_on_disk else None, policy=Broken(kind))
     client = driver.client(base_url=emulator(replies="好").url, cache=cache)
     ask(driver, client)
     found = [decided(driver, client, text).reason for text in (SAME, AGAIN)]
 
     assert ["failed", "failed"] == found
     assert 1 == len([record for record in caplog.records if "策略坏了" in record.getMessage()])
+
+
+def test_how_long_one_that_is_too_slow_is_waited_for() -> None:
+    """After three vectors in a row that were late nobody waits for a while, then one call, and then for longer."""
+    lateness = Lateness()
+    for now in (0.0, 1.0, 2.0):
+        assert lateness.lets(10, now)
+        lateness.late(10, now, now + 0.05)
+
+    assert [False, True, False] == [lateness.lets(10, now) for now in (2.06, 32.1, 32.2)]
+    lateness.late(10, 32.1, 32.15)
+    assert [False, True, False] == [lateness.lets(10, now) for now in (92.1, 92.2, 92.3)]
+    lateness.in_time(10)
+    assert [True, True] == [lateness.lets(10, now) for now in (92.3, 92.4)]
+
+
+def test_what_is_late_at_one_moment() -> None:
+    """Many who wait at one moment are late for one reason; after hours of that it is tried every ten minutes."""
+    lateness = Lateness()
+    for _ in range(20):
+        lateness.late(10, 0.0, 0.05)
+    assert lateness.lets(10, 0.06)
+
+    for now in range(1000, 20_000, 1000):
+        assert lateness.lets(10, now)
+        lateness.late(10, now, now + 0.05)
+    assert [False, True] == [lateness.lets(10, now + seconds) for seconds in (600, 600.1)]
+
+
+def test_long_texts_are_late_by_themselves() -> None:
+    """A text that is twice as long says nothing of another: short ones are still waited for."""
+    lateness = Lateness()
+    for now in (0.0, 1.0, 2.0):
+        lateness.late(200, now, now + 0.05)
+
+    assert [True, False, True] == [lateness.lets(size, 3.0) for size in (20, 150, 600)]
+    assert [False, True, False] == [lateness.is_known(size, 3.0) for size in (20, 150, 600)]
+
+
+def test_it_is_too_slow(driver: Driver, emulator: StartEmulator) -> None:
+    """Calls wait three times for one that is always too slow; its vectors are kept all the same."""
+    gate, server = threading.Event(), emulator(replies="好")
+    embedder = Meanings(gate=gate)
+    cache = semantic(embedder=embedder, embed_s=0.02)
+    client = driver.client(base_url=server.url, cache=cache)
+    ask(driver, client)
+    reasons = []
+    for number in range(6):
+        gate.set()
+        settled(cache)
+        gate.clear()
+        reasons.append(decided(driver, client, f"{SAME}{number}").reason)
+    gate.set()
+    settled(cache)
+
+    assert {"slow"} == {*reasons}
+    assert cache.similar._lateness.is_known(len(SAME) + 1, time.monotonic())
+    assert 7 == cache.neighbours.partitions.rows
+
+
+def _pairs() -> list[tuple[str, str, bool]]:
+    return [
+        (f"{word}怎么做", f"{word}{'如何' * is_same}做", is_same)
+        for word in "甲乙丙丁戊己庚辛壬癸"
+        for is_same in (True, False)
+    ]
+
+
+class Late(Meanings):
+    """Raises what an embedder may raise that waits for something itself."""
+
+    def __init__(self, kind: type[BaseException]) -> None:
+        super().__init__()
+        self.made = kind
+
+
+@pytest.mark.parametrize("kind", [ValueError, TimeoutError, SystemExit, concurrent.futures.CancelledError])
+def test_calibrating_with_one_that_fails(driver: Driver, kind: type[BaseException]) -> None:
+    """Who calibrates learns what is wrong with the embedder, as an error of this library."""
+    client = driver.client(
+        cache=semantic(embedder=Late(kind), policy=Calibrated()), base_url="http://127.0.0.1:9", api_key="test-key"
+    )
+    with pytest.raises(ConfigurationError, match=r"the embedder cannot be used: .*坏了"):
+        driver.call(client.cache.calibrate, _pairs(), 0.4)
+
+
+@pytest.mark.parametrize("at", ["loading", "embedding"])
+def test_calibrating_with_one_that_hangs(at: str) -> None:
+    """Who calibrates does not wait for ever."""
+    gate, slow = threading.Event(), Slow()
+    cache = semantic(embedder=slow if at == "loading" else Meanings(gate=gate), policy=Calibrated())
+    limits = calibrating.Limits(batch_s=0.05, load_s=0.05 if at == "loading" else 30)
+    try:
+        with pytest.raises(ConfigurationError, match=r"cannot be used: (it is not loaded|a batch takes longer)"):
+            calibrating.calibrate(cache, _pairs(), 0.4, limits)
+    finally:
+        gate.set()
+        slow.is_loaded.set()
+
+
+@pytest.mark.parametrize("value", [5, 0, "", object(), [], Calibrated])
+@pytest.mark.parametrize("name", ["policy", "guards", "judge", "eligibility"])
+def test_what_is_no_part_of_it(name: str, value: Any) -> None:
+    """What cannot do what the part is for is refused when the cache is made."""
+    with pytest.raises(ConfigurationError, match=f"{name} must be"):
+        semantic(**{name: value})
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, "x", True, None])
+def test_how_many_are_asked_again(share: Any) -> None:
+    """A share of the hits is asked again, or none."""
+    assert not semantic(judge=ModelJudge(), recheck_share=0).lessons.draws_recheck()
+    with pytest.raises(ConfigurationError, match="recheck_share must be from 0 to 1"):
+        semantic(recheck_share=share)
+
+
+@pytest.mark.parametrize("timeout", ["x", -1, True, float("nan"), [1]])
+def test_how_long_is_waited_until_it_is_ready(timeout: Any) -> None:
+    """What is no time is refused."""
+    with pytest.raises(ConfigurationError, match="timeout_s must be a number of seconds"):
+        semantic().wait_until_ready(timeout)

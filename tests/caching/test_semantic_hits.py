@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -36,6 +38,15 @@ if TYPE_CHECKING:
 MODEL = "deepseek-flash"
 ANSWER = "在订单页点“退款”，三个工作日内到账。"
 ORDER, SAME_ORDER = "我的订单到哪里了", "我的订单到哪儿了"
+
+
+def raising(kind: type[BaseException]) -> Any:
+    """Give a function that raises something."""
+
+    def fail(*_: Any) -> Any:
+        raise kind("坏了")
+
+    return fail
 
 
 def spoken(text: str, *before: tuple[str, str]) -> dict[str, Any]:
@@ -378,7 +389,15 @@ def test_what_is_not_judged(driver: Driver, emulator: StartEmulator) -> None:
 
 
 @pytest.mark.parametrize(
-    ("verify", "told"), [(lambda *_: True, "served"), (lambda *_: 0.2, "verifier"), (lambda *_: 1 / 0, "verifier")]
+    ("verify", "told"),
+    [
+        (lambda *_: True, "served"),
+        (lambda *_: 0.2, "verifier"),
+        (lambda *_: 1 / 0, "verifier"),
+        (raising(SystemExit), "verifier"),
+        (raising(asyncio.CancelledError), "verifier"),
+        (raising(concurrent.futures.CancelledError), "verifier"),
+    ],
 )
 def test_a_hook(driver: Driver, emulator: StartEmulator, verify: Any, told: str) -> None:
     """What the caller has pairs checked with has the last word; where it fails, that is a no."""

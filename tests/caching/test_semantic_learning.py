@@ -5,14 +5,17 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pytest
 
 from deepseek_sdk import report
+from deepseek_sdk.caching.deciding.calibrated import Calibrated
 from deepseek_sdk.caching.deciding.static import Static
+from deepseek_sdk.caching.deciding.vcache import VCache
 from deepseek_sdk.caching.learning.judge import ModelJudge
 from deepseek_sdk.caching.learning.learner import NOTHING
 from deepseek_sdk.errors import CacheMissError, ConfigurationError
-from tests.caching.cached_calls import in_memory, outcome, status
+from tests.caching.cached_calls import Wall, in_memory, outcome, status
 from tests.caching.wordings import (
     AGAIN,
     ASKED,
@@ -49,7 +52,7 @@ class Judge:
     def __call__(self, pair: Pair) -> Any:
         """Judge."""
         self.pairs.append(pair)
-        if isinstance(self.says, Exception):
+        if isinstance(self.says, BaseException):
             raise self.says
         return self.says
 
@@ -104,7 +107,7 @@ def test_a_near_miss_of_a_threshold(driver: Driver, emulator: StartEmulator) -> 
     assert [NEAR] == [pair.asked for pair in judge.pairs]
 
 
-@pytest.mark.parametrize("says", [False, None, "ja", ValueError("keine Lust")])
+@pytest.mark.parametrize("says", [False, None, "ja", ValueError("keine Lust"), SystemExit("aus"), np.False_])
 def test_a_judge_who_does_not_agree(driver: Driver, emulator: StartEmulator, says: Any) -> None:
     """Where he says no, or nothing that can be used, what asks the same gets the answer that was given to it."""
     judge = Judge(says)
@@ -116,7 +119,7 @@ def test_a_judge_who_does_not_agree(driver: Driver, emulator: StartEmulator, say
     found = ask(driver, client, NEARER)
 
     assert (near.entry_id, NEAR) == (found.entry_id, found.decision and found.decision.kept)
-    assert (says is False) == bool(cache.learnt.vetoes)
+    assert (says is False or says is np.False_) == bool(cache.learnt.vetoes)
 
 
 @pytest.mark.parametrize(
@@ -361,3 +364,75 @@ def test_streams_of_hits_can_be_judged(driver: Driver, emulator: StartEmulator) 
     assert "hit" == status(answer)
     assert finished(driver, client)
     assert (1, 0) == (cache.learnt.labels, cache.learnt.vetoes)
+
+
+@pytest.mark.parametrize("is_on_disk", [False, True])
+@pytest.mark.parametrize("by", ["hit", "miss", "paraphrase"])
+def test_feedback_on_an_answer_that_was_replaced(
+    driver: Driver, emulator: StartEmulator, tmp_path: Path, by: str, *, is_on_disk: bool
+) -> None:
+    """What is said of an answer says nothing of the one that has its place now, of which it can still be said."""
+    wall = Wall()
+    cache = semantic(tmp_path / "cache" if is_on_disk else None, wall=wall)
+    client = driver.client(base_url=emulator(replies=["旧", "新"]).url, cache=cache)
+    texts = {"miss": ASKED, "hit": ASKED, "paraphrase": SAME}
+    answers = {name: driver.create(client, text) for name, text in texts.items()}
+    wall.forward(1)
+    ask(driver, client, cache="refresh")
+    told = driver.call(client.cache.feedback, answers[by], good=False)
+    found = [driver.create(client, text) for text in (ASKED, SAME)]
+
+    assert NOTHING == told
+    assert ["exact", "semantic"] == [outcome(answer).tier for answer in found]
+    assert {"新"} == {answer.choices[0].message.content for answer in found}
+    assert NOTHING != driver.call(client.cache.feedback, found[by == "paraphrase"], good=False)
+
+
+def test_a_policy_that_explores(driver: Driver, emulator: StartEmulator) -> None:
+    """What it asks a model about in order to learn is judged, however far it is, and then it knows enough to serve."""
+    judge = Judge(says=True)
+    cache = semantic(judge=judge, policy=VCache(0.1, chance=lambda: 1.0))
+    client = driver.client(base_url=emulator(replies=judging("?")).url, cache=cache)
+    first = ask(driver, client)
+    for text in (SAME, AGAIN, LATER, NEAR):
+        assert "miss" == ask(driver, client, text).status
+        assert finished(driver, client)
+    found = ask(driver, client, NEARER)
+
+    assert 4 == len(judge.pairs) == cache.learnt.labels
+    assert ("hit", "semantic", first.entry_id) == (found.status, found.tier, found.entry_id)
+
+
+def test_a_guard_that_errs(driver: Driver, emulator: StartEmulator) -> None:
+    """What the guard of names forbids is judged, where it is likely without it; no threshold learns from that."""
+    judge = Judge(says=True)
+    cache = semantic(judge=judge, policy=Calibrated())
+    client = driver.client(base_url=emulator(replies=judging("?")).url, cache=cache)
+    first = ask(driver, client, "How does Albert Einstein explain relativity?")
+    guarded = decided(driver, client, "How does Einstein explain relativity?")
+    assert finished(driver, client)
+    found = ask(driver, client, "how does Einstein explain relativity", cache="no-store")
+
+    assert ("guard", "name") == (guarded.reason, guarded.guard)
+    assert ["How does Einstein explain relativity?"] == [pair.asked for pair in judge.pairs]
+    assert ("semantic", first.entry_id) == (found.tier, found.entry_id)
+    (label,) = cache.learnt.recent(9)
+    assert label.score <= cache.policy.threshold_at(0)
+
+
+@pytest.mark.parametrize("kind", ["function", "model", "nonsense"])
+def test_a_judge_who_always_fails(
+    driver: Driver, emulator: StartEmulator, caplog: pytest.LogCaptureFixture, kind: str
+) -> None:
+    """One who fails each time is told of once, without a traceback."""
+    server = emulator(replies=lambda request: 1 / 0 if is_judging(request) else f"答：{request.last_user_text}")
+    judges = {"function": Judge(ValueError("坏了")), "model": ModelJudge(), "nonsense": Judge(np.array([True]))}
+    cache = semantic(judge=judges[kind], policy=Scored(0.999))
+    client = driver.client(base_url=server.url, cache=cache, max_retries=0)
+    for text in (ASKED, SAME, AGAIN, LATER):
+        ask(driver, client, text)
+        assert finished(driver, client)
+
+    warnings = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert 1 == len([record for record in warnings if "The judge of the cache" in record.getMessage()])
+    assert [] == [record for record in warnings if record.exc_info]

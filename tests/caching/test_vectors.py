@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -379,3 +380,91 @@ def _step(tier: DiskTier, store: VectorStore, what: str, number: int) -> None:
         "small": lambda: setattr(tier, "max_bytes", 8_000 + 3_000 * number),
     }
     steps[what]()
+
+
+DAMAGES = {
+    "other numbers": f"data = CAST(x'{'003c' * D}' AS BLOB)",
+    "no numbers": f"data = CAST(x'{'007c' * D}' AS BLOB)",
+    "too short": "data = x'00'",
+    "no bytes": "data = 'abc'",
+    "text": "text = x'ff'",
+    "alias": "is_alias = 1",
+    "signature": "mac = randomblob(16)",
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES.values(), ids=DAMAGES)
+def test_damage_is_made_good(tier: DiskTier, directory: Path, store: VectorStore, damage: str) -> None:
+    """A damaged row is found, the answer it belongs to named, and the row gone as soon as there is another."""
+    for number in range(3):
+        keep(tier, store, number)
+    change(directory, f"UPDATE vector SET {damage} WHERE seq = 2")  # noqa: S608  no input
+    found, last = tier.read(lambda lane: store.damaged(lane, "p", 0, 9))
+    again = tier.read(lambda lane: store.damaged(lane, "p", last, 9))
+    keep(tier, store, 1)
+
+    assert ([Lacking(key_of(1), None, is_alias=False)], ([], 3)) == (found, again)
+    assert {1, 3, 4} == {*known(tier, store)} == {*column(directory, "SELECT seq FROM vector")}
+    assert ([], 4) == tier.read(lambda lane: store.damaged(lane, "p", 0, 9))
+
+
+def test_damage_is_looked_for_in_parts(tier: DiskTier, directory: Path, store: VectorStore) -> None:
+    """A look goes through some rows, and the next one through those after them."""
+    for number in range(5):
+        keep(tier, store, number)
+    change(directory, "UPDATE vector SET mac = x'' WHERE seq IN (2, 5)")
+    found, last = [], 0
+    for _ in range(4):
+        some, last = tier.read(partial(store.damaged, partition="p", after=last, most=2))
+        found.append([one.key for one in some])
+
+    assert [[key_of(1)], [], [key_of(4)], []] == found
+    assert ([], 0) == tier.read(lambda lane: store.damaged(lane, "nothing", 0, 2))
+
+
+def test_vectors_of_another_length(tier: DiskTier, store: VectorStore) -> None:
+    """Where an embedder comes to make longer vectors, what has short ones lacks a vector; those go for the new."""
+    longer = VectorStore("e5", 2 * D)
+    key = keep(tier, store, 1)
+    missing, _ = tier.read(lambda lane: longer.lacking(lane, "p", 0, 9))
+    tier.write_beside(longer.writing("p", [Vector(key, "问题 1", np.ones(2 * D))]))
+
+    assert [Lacking(key, "问题 1", is_alias=False)] == missing
+    assert ([], {2: (key, "问题 1", False)}) == (
+        tier.read(lambda lane: longer.lacking(lane, "p", 0, 9))[0],
+        known(tier, longer),
+    )
+
+
+def test_planted_texts_get_no_vector(tier: DiskTier, directory: Path) -> None:
+    """Of an answer without a vector only texts that somebody with the secret wrote are given, to be made vectors of."""
+    old, new = VectorStore("bge", D, secret=b"secret"), VectorStore("e5", D, secret=b"secret")
+    signed, planted = keep(tier, old, 1), keep(tier, VectorStore("bge", D), 2)
+    change(
+        directory,
+        "INSERT INTO vector (place, key, text, is_alias, data, mac)"
+        " SELECT place, key, x'61', 1, data, mac FROM vector WHERE seq = 1",
+    )
+
+    assert [Lacking(signed, "问题 1", is_alias=False), Lacking(planted, None, is_alias=False)] == tier.read(
+        lambda lane: new.lacking(lane, "p", 0, 9)
+    )[0]
+
+
+@pytest.mark.parametrize(
+    "lost",
+    ["TABLE vector", "TABLE vector_place", "INDEX vector_key", "TRIGGER vector_inserted", "TRIGGER vector_deleted"],
+)
+def test_parts_that_are_lost(directory: Path, store: VectorStore, lost: str) -> None:
+    """Whatever of the tables another program has dropped is made again at the next opening, and sums fit."""
+    with contextlib.closing(DiskTier(directory, max_bytes=LARGE)) as tier:
+        key = keep(tier, store, 1, size=500)
+    change(directory, f"DROP {lost}")
+    with contextlib.closing(DiskTier(directory, max_bytes=LARGE)) as tier:
+        tier.open()
+        missing, _ = tier.read(lambda lane: store.lacking(lane, "p", 0, 9))
+        keep(tier, store, 1, size=600)
+
+        assert ([] if "TABLE" not in lost else [Lacking(key, None, is_alias=False)]) == missing
+        assert [key] == [key for key, *_ in known(tier, store).values()]
+        assert 600 + 2 * D + len("问题 1".encode()) + OVERHEAD == tier.totals().bytes

@@ -24,7 +24,7 @@ from sybil.parsers.markdown import CodeBlockParser
 
 import deepseek_sdk
 from deepseek_sdk import BreakerPolicy, Budgets, Client, LimiterPolicy, RuleEngine, SemanticCache, SpendBudget
-from deepseek_sdk.caching import ModelJudge
+from deepseek_sdk.caching import ModelJudge, OnnxEmbedder
 from deepseek_sdk.caching.embedding.default import default_source
 from deepseek_sdk.caching.matching.timely import VOLATILE
 from deepseek_sdk.config import Settings
@@ -48,6 +48,7 @@ ACCOUNT = Account("https://api.deepseek.com", "deepseek-flash")
 # What the examples in docstrings take for granted; made where one names it.
 GIVEN: dict[str, Callable[[], Any]] = {
     "ModelJudge": lambda: ModelJudge,
+    "OnnxEmbedder": lambda: OnnxEmbedder,
     "VOLATILE": lambda: VOLATILE,
     "account": lambda: ACCOUNT,
     "an_error": OSError,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from deepseek_sdk.caching.deciding.calibration import BOUNDS, check_examples, summed_up
 from deepseek_sdk.caching.deciding.checks import check_risk
@@ -93,7 +93,9 @@ class Calibrated:
             # What stands against the nearest tells more than how far the next one is.
             if decided.serve or first.guard is None:
                 return decided
-        return Decision.miss("guard", candidate=first.candidate, margin=first.margin, guard=first.guard)
+        # Guards err, too: how sure it would be without tells whether a judge is to be asked.
+        forbidden = first if first.guard == COLLISION else self._scored(asked, first, said)
+        return self._decided(forbidden, said.level, asked.fingerprint)
 
     def threshold_at(self, level: int, fingerprint: str | None = None) -> float:  # noqa: ARG002  the same for all
         """
@@ -151,29 +153,30 @@ class Calibrated:
 
     def _decided(self, best: _Looked, level: int, fingerprint: str | None) -> Decision:
         threshold = self.threshold_at(level, fingerprint)
-        is_served = best.score > threshold
-        return Decision(
-            serve=is_served,
-            reason="served" if is_served else "below",
-            candidate=best.candidate,
-            score=best.score,
-            p=sigmoid(best.logit + best.correction),
-            threshold=threshold,
-            margin=best.margin,
-            correction=best.correction,
-        )
+        is_served = best.guard is None and best.score > threshold
+        known: dict[str, Any] = {"candidate": best.candidate, "margin": best.margin, "guard": best.guard}
+        if best.score > -math.inf:
+            p = sigmoid(best.logit + best.correction)
+            known |= {"score": best.score, "p": p, "threshold": threshold, "correction": best.correction}
+        reason = "served" if is_served else "below"
+        return Decision(serve=is_served, reason=reason if best.guard is None else "guard", **known)
 
     def _looked_at(self, asked: Asked, one: Candidate, candidates: Sequence[Candidate], said: Said) -> _Looked:
         text, margin = analysed(one.text), margin_of(one, candidates)
         guard = self._guards.against(asked.text, text)
         if guard is not None:
             return _Looked(one, margin, guard)
-        is_same, found = canonical(asked.text) == canonical(text), features(asked.text, text)
+        found = features(asked.text, text)
         if _is_collision(found, one.cosine):
             return _Looked(one, margin, COLLISION)
-        known = said.correction(one.key)
-        logit, surety = SAME if is_same else self._surety(asked, text, one, margin, found)
-        return _Looked(one, margin, None, logit, surety + known.shift, known.shift)
+        return self._scored(asked, _Looked(one, margin, None), said, found)
+
+    def _scored(self, asked: Asked, looked: _Looked, said: Said, found: Sequence[float] | None = None) -> _Looked:
+        one, text = looked.candidate, analysed(looked.candidate.text)
+        found = features(asked.text, text) if found is None else found
+        is_same, known = canonical(asked.text) == canonical(text), said.correction(one.key)
+        logit, surety = SAME if is_same else self._surety(asked, text, one, looked.margin, found)
+        return looked._replace(logit=logit, score=surety + known.shift, correction=known.shift)
 
     def _surety(
         self, asked: Asked, text: Text, one: Candidate, margin: float | None, found: Sequence[float]

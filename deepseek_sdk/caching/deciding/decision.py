@@ -70,6 +70,7 @@ class Decision:
         margin: How much nearer it is than the best candidate of another entry; None where there is none.
         guard: What forbade it; None where nothing did.
         correction: The entry's own share of the score.
+        is_explored: The model is asked to learn whether the candidate's answer is right, so a judge is to say it.
     """
 
     serve: bool
@@ -81,6 +82,7 @@ class Decision:
     margin: float | None = None
     guard: str | None = None
     correction: float = 0.0
+    is_explored: bool = False
 
     @classmethod
     def miss(cls, reason: str, **known: Any) -> Decision:

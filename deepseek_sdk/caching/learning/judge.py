@@ -7,11 +7,13 @@ import json
 import logging
 import re
 import unicodedata
+from concurrent.futures import CancelledError
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import anyio
 
+from deepseek_sdk.caching.failure import contained
 from deepseek_sdk.caching.learning.labels import digest_of
 from deepseek_sdk.caching.learning.prompts import ADDRESSED, CHINESE, ENGLISH, HAN, SAYINGS
 from deepseek_sdk.errors import ConfigurationError
@@ -22,9 +24,21 @@ if TYPE_CHECKING:
 
     from deepseek_sdk._io import IO
 
-__all__ = ["Judge", "ModelJudge", "Pair", "Verdict", "is_judgeable", "judge_body", "judged_by", "verdict_of"]
+__all__ = [
+    "Judge",
+    "ModelJudge",
+    "Pair",
+    "Verdict",
+    "is_judgeable",
+    "judge_body",
+    "judged_by",
+    "judged_by_model",
+    "verdict_of",
+]
 
 _log = logging.getLogger("deepseek_sdk")
+
+_FAILED = "The judge of the cache failed: %s: %s"
 
 # What is longer is no question that two people would ask; an answer is shown in part.
 _LONGEST_QUESTION, _LONGEST_ANSWER, _LONGEST_SYSTEM = 2_000, 6_000, 2_000
@@ -190,7 +204,7 @@ def verdict_of(content: str | None) -> bool | None:
     return None if first is None else SAYINGS.get(first[1])
 
 
-async def judged_by(judge: Callable[[Pair], Any], pair: Pair, io: IO) -> Verdict:
+async def judged_by(judge: Callable[[Pair], Any], pair: Pair, io: IO, level: int = logging.WARNING) -> Verdict:
     """
     Ask a judge of the caller's own; whatever he does, nothing is raised.
 
@@ -198,21 +212,58 @@ async def judged_by(judge: Callable[[Pair], Any], pair: Pair, io: IO) -> Verdict
         judge: Him.
         pair: What is to be judged.
         io: The caller's, in the background: he may take his time.
+        level: How loudly the log tells where he fails.
 
     Returns:
         What he says.
     """
     try:
-        said = judge(pair) if _is_coroutine_function(judge) else await io.offload(judge, pair)
+        said = judge(pair) if _is_coroutine_function(judge) else await io.offload(_told, judge, pair)
         if inspect.isawaitable(said):
             # Without an event loop there is a thread that nobody waits for: it gets one.
             said = await said if io.is_async else anyio.run(_awaited, said)
-    except Exception as error:  # noqa: BLE001  it is the caller's code
-        _log.warning("The judge of the cache failed: %s: %s", type(error).__name__, error)
+    except (Exception, SystemExit) as error:  # noqa: BLE001  it is the caller's code
+        _log.log(level, _FAILED, type(error).__name__, error)
         return Verdict(None, "failed")
     if said is None:
         return Verdict(None, "unsure")
-    return Verdict(said) if isinstance(said, bool) else Verdict(None, "invalid")
+    if _is_truth(said):
+        return Verdict(bool(said))
+    _log.log(level, "The judge of the cache must say True, False or None, not %r", said)
+    return Verdict(None, "invalid")
+
+
+async def judged_by_model(ask: Callable[[], Awaitable[str]], level: int = logging.WARNING) -> Verdict:
+    """
+    Ask a model; whatever becomes of that, nothing is raised.
+
+    Args:
+        ask: Does it, and gives what it says.
+        level: How loudly the log tells where that fails.
+
+    Returns:
+        What it says.
+    """
+    try:
+        said = verdict_of(await ask())
+    except CancelledError:
+        # It is this work that is.
+        raise
+    except Exception as error:  # noqa: BLE001  whatever it is, nothing was learnt
+        _log.log(level, _FAILED, type(error).__name__, error)
+        return Verdict(None, "failed")
+    return Verdict(said, None if said is not None else "unsure")
+
+
+def _told(judge: Callable[[Pair], Any], pair: Pair) -> Any:
+    with contained():
+        return judge(pair)
+
+
+def _is_truth(said: object) -> bool:
+    """Tell truth values, also those of numpy, which are none of Python."""
+    is_one = getattr(getattr(said, "dtype", None), "kind", "") == "b" and getattr(said, "shape", None) == ()
+    return isinstance(said, bool) or is_one
 
 
 def _is_name(model: object) -> bool:

@@ -49,7 +49,7 @@ def is_near_miss(
     doubted: Collection[str] = DOUBTED,
 ) -> bool:
     """
-    Tell whether a miss is worth a judge.
+    Tell whether a miss is worth a judge; one that a policy explores always is.
 
     Args:
         decision: About it.
@@ -62,6 +62,8 @@ def is_near_miss(
     """
     if decision.serve or decision.cosine is None or (decision.guard is not None and decision.guard not in doubted):
         return False
+    if getattr(decision, "is_explored", False):
+        return True
     if decision.p is not None:
         return decision.p >= least_p
     return least_cosine is not None and decision.cosine >= least_cosine

@@ -113,7 +113,7 @@ class Verifier:
         line.since = self._now()
         try:
             return self._judged(one, other)
-        except Exception as error:  # noqa: BLE001  it is the caller's code
+        except BaseException as error:  # noqa: BLE001  it is the caller's code, and what ends a program is not for calls
             if not self._said:
                 self._said = True
                 _log.warning("The verifier of the cache failed: %s: %s", type(error).__name__, error)

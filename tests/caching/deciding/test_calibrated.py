@@ -246,3 +246,39 @@ def test_a_decision_takes_little_time() -> None:
         took.append(time.perf_counter() - began)
 
     assert sorted(took)[50] < 0.02
+
+
+@pytest.mark.parametrize(
+    ("text", "kept", "guard"),
+    [
+        ("Who is Einstein?", "Who is Albert Einstein?", "name"),
+        ("北京怎么申请居住证", "上海怎么申请居住证", "entity"),
+        ("怎么关闭自动续费", "怎么开启自动续费", "antonym"),
+    ],
+)
+def test_what_a_guard_forbids_is_scored(text: str, kept: str, guard: str) -> None:
+    """How likely it would be without the guard is told, and it is not served, whatever was said in favour of it."""
+    for shift in (0.0, 99.0):
+        decision = Calibrated().decide(asked(text), [Kept(kept, 0.97, vector=VECTOR)], Shifted(shift))
+        without = Calibrated(guards=Guards(off={guard})).decide(
+            asked(text), [Kept(kept, 0.97, vector=VECTOR)], Shifted(shift)
+        )
+        assert ("guard", guard, False) == (decision.reason, decision.guard, decision.serve)
+        assert (decision.score, decision.p, decision.threshold) == (without.score, without.p, without.threshold)
+
+
+class Shifted:
+    """What was said of answers: so much in favour of each."""
+
+    level = 0
+
+    def __init__(self, shift: float) -> None:
+        self.shift = shift
+
+    def correction(self, _: str, /) -> Correction:
+        """Give it."""
+        return Correction(self.shift)
+
+    def observations(self, _: str, /) -> tuple[()]:
+        """Give none."""
+        return ()

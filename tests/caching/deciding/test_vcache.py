@@ -113,3 +113,17 @@ def test_a_bound_is_a_share() -> None:
     """Everything else is refused, by its name."""
     with pytest.raises(ConfigurationError, match="delta must be a share"):
         VCache(0)
+
+
+def test_what_is_explored() -> None:
+    """A miss from which it wants to learn says so; a hit does not, nor a miss without a candidate."""
+    drawn = iter([0.0, 1.0])
+    policy, said = VCache(0.01, chance=lambda: next(drawn)), Observed(0.5, 0.6, 0.7, 0.8)
+    found = [
+        policy.decide(asked(), near(0.7)),
+        policy.decide(asked(), near(0.7), said),
+        policy.decide(asked(), near(0.7), said),
+        policy.decide(asked(), []),
+    ]
+
+    assert [True, True, False, False] == [decision.is_explored for decision in found]

@@ -78,6 +78,7 @@ def write_model(
     inputs: Sequence[str] = ("input_ids", "attention_mask"),
     output: str = "last_hidden_state",
     width: int | None = None,
+    summed: int = 1,
 ) -> None:
     """
     Write a model that looks tokens up in a table.
@@ -88,6 +89,7 @@ def write_model(
         inputs: What it takes; what is not *input_ids* is added up, and multiplied by nothing.
         output: The name of what it gives: the rows of the tokens, or, under another name, their sum.
         width: How wide it says that the output is; None: as it is.
+        summed: Along which axis the rows are added up: 1 is that of the tokens.
     """
     import onnx  # noqa: PLC0415  only some tests need it
     from onnx import TensorProto, helper, numpy_helper  # noqa: PLC0415  likewise
@@ -111,7 +113,7 @@ def write_model(
         if is_by_token
         else helper.make_node("ReduceSum", [last, "one"], [output], keepdims=0)
     )
-    constants = {"table": rows, "end": np.array([-1]), "one": np.array([1]), "zero": np.float32(0)}
+    constants = {"table": rows, "end": np.array([-1]), "one": np.array([summed]), "zero": np.float32(0)}
     graph = helper.make_graph(
         nodes,
         "small",

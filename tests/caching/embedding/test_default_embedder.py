@@ -97,6 +97,8 @@ def test_kept_model_is_not_read_again(built: DefaultEmbedder, tmp_path: Path) ->
     assert kept_in(path, is_thorough=True) is None
     os.utime(damaged)
     assert kept_in(path) is None
+    # What has another date may be whole, but that cannot be said without reading it.
+    assert not DefaultEmbedder(path).is_sound
 
 
 @pytest.mark.parametrize("damage", ["cut", "gone", "manifest", "builder"])
@@ -104,6 +106,8 @@ def test_damaged_model_is_no_model(built: DefaultEmbedder, tmp_path: Path, damag
     """A file that is cut or gone, and a manifest that is none or another builder's, are seen without reading much."""
     path = tmp_path / "copy"
     shutil.copytree(built.directory, path)
+    sound = DefaultEmbedder(path)
+    assert sound.is_sound
     manifest = path / "manifest.json"
     if damage == "cut":
         os.truncate(path / MODEL, 1000)
@@ -114,6 +118,7 @@ def test_damaged_model_is_no_model(built: DefaultEmbedder, tmp_path: Path, damag
         manifest.write_text("[]" if damage == "manifest" else text.replace('"builder": 1', '"builder": 0'))
 
     assert kept_in(path) is None
+    assert not sound.is_sound
 
 
 def test_damaged_model_is_built_anew(built: DefaultEmbedder) -> None:
@@ -145,6 +150,17 @@ def test_without_the_wheel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setattr(default, "_WHEEL", "json")
     with pytest.raises(MissingExtraError):
         DefaultEmbedder(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "where", [("win32", "AMD64"), ("darwin", "x86_64"), ("linux", "riscv64"), ("freebsd14", "amd64")]
+)
+def test_where_the_wheel_is_not_made(where: tuple[str, str]) -> None:
+    """The extra does not bring it there: what can be done is said in place of the line that installs it."""
+    said = str(default.lacking_source(*where))
+
+    assert (True, True, False) == (where[0] in said, "SemanticCache(embedder=...)" in said, "pip install" in said)
+    assert all("pip install" in str(default.lacking_source(*made)) for made in default._MADE_FOR)
 
 
 def test_without_the_wheel_but_built(built: DefaultEmbedder, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -75,12 +76,43 @@ def others(texts: Any) -> Any:
 
 
 def test_function_as_an_embedder() -> None:
-    """A function is an embedder; its name and the length of its vectors are its fingerprint."""
+    """A function is an embedder; its name and its vectors are its fingerprint."""
     embedder = CallableEmbedder(both)
 
     assert (2, [[1.0, 2]]) == (embedder.dimensions, embedder.embed(["你好"]))
     assert embedder.fingerprint == CallableEmbedder(both).fingerprint
     assert embedder.fingerprint != CallableEmbedder(others).fingerprint
+
+
+class Turned:
+    """Gives the words' vectors with their numbers in another order, and a little noise."""
+
+    def __init__(self, seed: int, noise: float = 0.0) -> None:
+        self.order = np.random.default_rng(seed).permutation(Words.dimensions)
+        self.noise = noise
+
+    def encode(self, texts: Any) -> Any:
+        """Make them."""
+        rows = Words().embed(texts)[:, self.order]
+        return rows + self.noise * np.random.default_rng(7).standard_normal(rows.shape)
+
+
+ONE_NAME: dict[str, Any] = {
+    "methods": lambda model: model.encode,
+    "partials": lambda model: partial(model.encode),
+    "lambdas": lambda model: lambda texts: model.encode([*texts]),
+    "objects": lambda model: type("Model", (), {"__call__": lambda _, texts: model.encode(texts)})(),
+}
+
+
+@pytest.mark.parametrize("name", ONE_NAME)
+def test_functions_of_one_name(name: str) -> None:
+    """Where the names are the same, functions are told apart by their vectors, and by nothing that rounding makes."""
+    one, same, other = (
+        CallableEmbedder(ONE_NAME[name](model)).fingerprint for model in (Turned(1), Turned(1, 1e-7), Turned(2))
+    )
+
+    assert (True, False) == (one == same, one == other)
 
 
 def test_object_that_is_called() -> None:

@@ -149,6 +149,10 @@ class Broken(Words):
         raise self.load_error
 
 
+NO_WIDTHS = (float(DIMENSIONS), str(DIMENSIONS), None, True, 1)
+NO_NAMES = (None, 5, b"words", "")
+
+
 @pytest.mark.parametrize(
     ("embedder", "said"),
     [
@@ -157,8 +161,10 @@ class Broken(Words):
         (type("Constant", (Words,), {"embed": lambda _, texts: [[1.0] * DIMENSIONS] * len(texts)})(), "tell questions"),
         (type("Narrow", (Words,), {"dimensions": 9})(), "shape"),
         (type("None", (Words,), {"embed": lambda *_: None})(), "no array|shape"),
+        *((type("Wide", (Words,), {"dimensions": said})(), "dimensions must be") for said in NO_WIDTHS),
+        *((type("Unnamed", (Words,), {"fingerprint": said})(), "fingerprint must be") for said in NO_NAMES),
     ],
-    ids=["missing", "interrupted", "constant", "shape", "nothing"],
+    ids=["missing", "interrupted", "constant", "shape", "nothing", *map(repr, (*NO_WIDTHS, *NO_NAMES))],
 )
 def test_embedder_that_cannot_be_used(
     start: Callable[..., EmbeddingService], embedder: Any, said: str, caplog: pytest.LogCaptureFixture
@@ -175,6 +181,14 @@ def test_embedder_that_cannot_be_used(
     warnings = [record for record in caplog.records if record.levelno == logging.WARNING]
     assert 1 == len(warnings)
     assert str(service.reason) in warnings[0].getMessage()
+
+
+def test_whole_numbers_of_numpy_will_do(start: Callable[..., EmbeddingService]) -> None:
+    """What is a whole number is one, whoever made it; the others see a plain one."""
+    service = ready(start(type("Whole", (Words,), {"dimensions": np.int64(DIMENSIONS)})()))
+
+    assert (DIMENSIONS, int, "words") == (service.dimensions, type(service.dimensions), service.fingerprint)
+    assert (1, DIMENSIONS) == rows(service, "文本").shape
 
 
 def test_urgent_ones_come_first(start: Callable[..., EmbeddingService]) -> None:

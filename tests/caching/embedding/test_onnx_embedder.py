@@ -16,6 +16,7 @@ from tests.caching.disks import run_child
 from tests.caching.embedding.made_embedders import write_model, write_tokenizer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
 # Of [PAD], [CLS], [SEP], [UNK], a, b, query.
@@ -137,6 +138,26 @@ def test_damaged_files(directory: Path, name: str, said: str) -> None:
     """A file that is none is named."""
     write_model(directory / "model.onnx", TABLE)
     (directory / name).write_bytes(b"{]\x00")
+
+    with pytest.raises(EmbeddingError, match=said):
+        OnnxEmbedder(directory).load()
+
+
+BAD_MODELS: dict[str, Callable[[Path], object]] = {
+    "is no model": lambda path: path.write_bytes(b""),
+    "no model that can be run": lambda path: path.write_bytes(b"text" * 100),
+    "bbox": lambda path: write_model(path, TABLE, inputs=("input_ids", "bbox")),
+    "shape": lambda path: write_model(path, np.ones((7, 2, 2)), inputs=("input_ids",)),
+    # A number for each token, under the name of the vector of a text.
+    "goes with the text": lambda path: write_model(path, TABLE, output="sentence_embedding", summed=2),
+}
+
+
+@pytest.mark.parametrize("said", BAD_MODELS)
+def test_model_is_tried_before_its_tokenizer(directory: Path, said: str) -> None:
+    """A model that is no good is refused before the tokenizer is read, which takes longer; here that is none either."""
+    BAD_MODELS[said](directory / "model.onnx")
+    (directory / "tokenizer.json").write_bytes(b"{]")
 
     with pytest.raises(EmbeddingError, match=said):
         OnnxEmbedder(directory).load()

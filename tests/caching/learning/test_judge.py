@@ -5,6 +5,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 import anyio
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -223,6 +224,8 @@ class Object:
         (lambda _: None, Verdict(None, "unsure")),
         (lambda _: "yes", Verdict(None, "invalid")),
         (lambda _: 1, Verdict(None, "invalid")),
+        (lambda _: np.bool_(False), Verdict(False)),
+        (lambda _: np.array([True]), Verdict(None, "invalid")),
         (in_time, Verdict(True)),
         (Object(), Verdict(False)),
         (lambda pair: in_time(pair._replace(kept="")), Verdict(True)),

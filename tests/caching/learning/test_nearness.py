@@ -62,3 +62,12 @@ def test_which_hits_are_asked_again(share: float, drawn: float, *, expected: boo
 def test_no_chance_is_drawn_in_vain() -> None:
     """Where no hit is to be asked again, nothing is drawn."""
     assert not is_rechecked(0.0, lambda: pytest.fail("drawn"))
+
+
+def test_what_a_policy_explores() -> None:
+    """A miss that a policy wants to learn from is worth a judge, however unlikely; a hit is not, and not a guard's."""
+    known: list[dict[str, Any]] = [
+        {"p": None}, {"p": 0.01}, {"serve": True}, {"candidate": None}, {"guard": "number"},
+    ]  # fmt: skip
+
+    assert [True, True, False, False, False] == [is_near_miss(decided(is_explored=True, **one)) for one in known]

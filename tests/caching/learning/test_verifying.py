@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import asyncio
+import concurrent.futures
 import logging
 import threading
 from collections import Counter
@@ -193,3 +195,19 @@ def test_a_child_has_a_thread_of_its_own() -> None:
     assert (
         "11" == run_child(FORK.replace("import os\n", "import os, warnings\nwarnings.simplefilter('ignore')\n")).strip()
     )
+
+
+@pytest.mark.parametrize("kind", [SystemExit, asyncio.CancelledError, concurrent.futures.CancelledError])
+@pytest.mark.parametrize("colour", COLOURS)
+def test_what_ends_a_program_is_a_no(colour: str, kind: type[BaseException]) -> None:
+    """What would end a program or a task does neither to those who ask."""
+    counts: Counter[str] = Counter()
+
+    def verify(*_: str) -> bool:
+        raise kind
+
+    verifier = Verifier(verify, limit_s=30, count=lambda what: counts.update([what]))
+
+    assert not run_in(colour, lambda io: verifier.agrees(io, "a", "b"))
+    assert {"failed": 1} == counts
+    verifier.close()

@@ -8,6 +8,7 @@ import os
 import shutil
 import sqlite3
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -50,13 +51,14 @@ class Kept(NamedTuple):
     digests: dict[str, str]
 
 
-def kept_in(path: Path, *, is_thorough: bool = False) -> Kept | None:
+def kept_in(path: Path, *, is_thorough: bool = False, may_read: bool = True) -> Kept | None:
     """
     Look for a model that was built.
 
     Args:
         path: Its directory.
         is_thorough: Read the files, also where they look as they were left.
+        may_read: Read files whose date differs; else they count as damaged.
 
     Returns:
         It, or None: there is none, or it is damaged.
@@ -65,19 +67,20 @@ def kept_in(path: Path, *, is_thorough: bool = False) -> Kept | None:
         manifest = json.loads((path / _MANIFEST).read_bytes())
         files = {name: manifest["files"][name] for name in _FILES}
         is_ours = manifest["builder"] == BUILDER and manifest["source"]["sha256"] == SOURCE_SHA256
-        is_whole = all(_is_as_left(path / name, facts, is_thorough=is_thorough) for name, facts in files.items())
+        is_as_left = partial(_is_as_left, is_thorough=is_thorough, may_read=may_read)
+        is_whole = all(is_as_left(path / name, facts) for name, facts in files.items())
         return Kept(path, {name: facts["sha256"] for name, facts in files.items()}) if is_ours and is_whole else None
     except (OSError, ValueError, LookupError, TypeError):
         return None
 
 
-def _is_as_left(path: Path, facts: dict[str, Any], *, is_thorough: bool) -> bool:
+def _is_as_left(path: Path, facts: dict[str, Any], *, is_thorough: bool, may_read: bool) -> bool:
     found = path.stat()
     if found.st_size != facts["bytes"]:
         return False
     # Reading it takes longer than opening the model.
     is_untouched = found.st_mtime_ns == facts["mtime_ns"] and not is_thorough
-    return is_untouched or digest(path) == facts["sha256"]
+    return is_untouched or (may_read and digest(path) == facts["sha256"])
 
 
 def build(source: Path, path: Path, progress: Progress, *, is_thorough: bool = False) -> Kept:
