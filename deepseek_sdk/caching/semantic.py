@@ -179,6 +179,7 @@ class SemanticCache(ExactCache):
             secret=self.store.secret,
             is_eligible=self.eligibility.accepts,
         )
+        self.neighbours.follow(self.store)
         self.policy = Calibrated(max_false_hit, guards=guards) if policy is None else policy
         calibrating.adopt_kept(self.path, self.policy)
         drift = Drift(target=min(max_false_hit * _LOOKUPS_PER_HIT, _WORST))
@@ -364,8 +365,6 @@ class SemanticCache(ExactCache):
         wording = None if question is None else question.wording
         if wording is None or wording.refusal is not None:
             return
-        # Before there is the first vector: nobody else says which answers leave memory.
-        self.neighbours.follow(self.store)
         if wording.is_beside and not self.store.is_alone(entry.key):
             return
         vector = wording.vector or self.service.submit([wording.text], is_urgent=False)

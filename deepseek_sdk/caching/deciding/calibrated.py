@@ -94,7 +94,9 @@ class Calibrated:
             if decided.serve or first.guard is None:
                 return decided
         # Guards err, too: how sure it would be without tells whether a judge is to be asked.
-        forbidden = first if first.guard == COLLISION else self._scored(asked, first, said)
+        forbidden = (
+            first if first.guard == COLLISION else self._scored(asked, first, analysed(first.candidate.text), said)
+        )
         return self._decided(forbidden, said.level, asked.fingerprint)
 
     def threshold_at(self, level: int, fingerprint: str | None = None) -> float:  # noqa: ARG002  the same for all
@@ -169,10 +171,12 @@ class Calibrated:
         found = features(asked.text, text)
         if _is_collision(found, one.cosine):
             return _Looked(one, margin, COLLISION)
-        return self._scored(asked, _Looked(one, margin, None), said, found)
+        return self._scored(asked, _Looked(one, margin, None), text, said, found)
 
-    def _scored(self, asked: Asked, looked: _Looked, said: Said, found: Sequence[float] | None = None) -> _Looked:
-        one, text = looked.candidate, analysed(looked.candidate.text)
+    def _scored(
+        self, asked: Asked, looked: _Looked, text: Text, said: Said, found: Sequence[float] | None = None
+    ) -> _Looked:
+        one = looked.candidate
         found = features(asked.text, text) if found is None else found
         is_same, known = canonical(asked.text) == canonical(text), said.correction(one.key)
         logit, surety = SAME if is_same else self._surety(asked, text, one, looked.margin, found)

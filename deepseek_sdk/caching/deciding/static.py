@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Any
 
+from deepseek_sdk.caching.deciding.checks import check_cosine
 from deepseek_sdk.caching.deciding.decision import NOTHING_SAID, Decision
 from deepseek_sdk.caching.matching.text import analysed
-from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -37,10 +36,7 @@ class Static:
     """
 
     def __init__(self, cosine: float, *, guards: Guards | None = None) -> None:
-        said: Any = cosine
-        is_number = isinstance(said, int | float) and not isinstance(said, bool) and math.isfinite(said)
-        if not is_number or not -1 <= cosine <= 1:
-            raise ConfigurationError(f"cosine must be a number from -1 to 1, not {cosine!r}")
+        check_cosine("cosine", cosine)
         self._cosine = cosine
         self._guards = guards
 
