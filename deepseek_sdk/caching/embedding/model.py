@@ -38,6 +38,7 @@ class Manner(NamedTuple):
         is_unit: Vectors are brought to length 1.
         max_tokens: How much of a text is read.
         threads: How many threads work on a batch.
+        is_batched: Texts run together; else each alone: its vector depends on nothing that happens to run with it.
     """
 
     pooling: Literal["mean", "cls"] = "mean"
@@ -45,6 +46,7 @@ class Manner(NamedTuple):
     is_unit: bool = True
     max_tokens: int = 512
     threads: int = 2
+    is_batched: bool = True
 
 
 class Model:
@@ -83,7 +85,8 @@ class Model:
 
         codes = self._codes(texts)
         made = np.empty((len(codes), self.dimensions), np.float32)
-        for group in grouped([len(code) for code in codes]):
+        together = grouped([len(code) for code in codes])
+        for group in together if self._manner.is_batched else ([index] for index in range(len(codes))):
             made[group] = self._rows([codes[index] for index in group])
         return made
 

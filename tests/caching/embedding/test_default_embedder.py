@@ -30,10 +30,10 @@ def cosine(embedder: DefaultEmbedder, one: str, other: str) -> float:
 
 
 def test_same_questions_are_near(built: DefaultEmbedder) -> None:
-    """The vectors are those of multilingual-e5-small, in 4 bits."""
-    assert pytest.approx(0.9746, abs=0.002) == cosine(built, "如何退款", "退款流程是什么")
-    assert pytest.approx(0.9764, abs=0.002) == cosine(built, "怎么开启自动续费", "怎么关闭自动续费")
-    assert pytest.approx(0.8018, abs=0.002) == cosine(built, "今天天气", "如何退款")
+    """The vectors are those of multilingual-e5-small in 4 bits, but for what rounding costs."""
+    assert pytest.approx(0.9746, abs=0.004) == cosine(built, "如何退款", "退款流程是什么")
+    assert pytest.approx(0.9764, abs=0.004) == cosine(built, "怎么开启自动续费", "怎么关闭自动续费")
+    assert pytest.approx(0.8018, abs=0.004) == cosine(built, "今天天气", "如何退款")
 
 
 def test_it_passes_the_self_test(built: DefaultEmbedder) -> None:
@@ -115,7 +115,7 @@ def test_damaged_model_is_no_model(built: DefaultEmbedder, tmp_path: Path, damag
         (path / TOKENIZER).unlink()
     else:
         text = manifest.read_text()
-        manifest.write_text("[]" if damage == "manifest" else text.replace('"builder": 1', '"builder": 0'))
+        manifest.write_text("[]" if damage == "manifest" else text.replace('"builder": 2', '"builder": 0'))
 
     assert kept_in(path) is None
     assert not sound.is_sound

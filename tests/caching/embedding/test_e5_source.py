@@ -48,6 +48,7 @@ def test_weights_are_read(tmp_path: Path) -> None:
     low, high = packed & 15, packed >> 4
     assert [*range(16), *range(16)] == np.stack([low, high], -1)[0].reshape(-1).tolist()
     assert {8} == set(np.stack([low, high])[:, 1].reshape(-1).tolist())
+    assert [[0.5 * (value - 8) for value in (*range(16), *range(16))], [0.0] * 32] == source.matrix("w", 2, 32).tolist()
     assert [1.5, -2] == source.floats("b", 2).tolist()
 
 

@@ -23,6 +23,8 @@ __all__ = ["BLOCK", "Shape", "Source", "Tensor", "read_source"]
 # Weights that share a scale; a block is a float16 and two weights a byte.
 BLOCK = 32
 _BLOCK_BYTES = 2 + BLOCK // 2
+# What half a byte is for a weight of 0.
+_ZERO = 8
 _MAGIC = b"E5S1"
 _FLOAT_BYTES = 4
 
@@ -104,6 +106,25 @@ class Source:
         low, high = packed & 15, packed >> 4
         pairs = [part[..., 0::2] | (part[..., 1::2] << 4) for part in (low, high)]
         return scales, np.concatenate(pairs, axis=-1).reshape(rows, many, 2 * half)
+
+    def matrix(self, name: str, rows: int, columns: int) -> Vectors:
+        """
+        Read weights of 4 bits as what they stand for.
+
+        Args:
+            name: Of the tensor.
+            rows: How many outputs.
+            columns: How many inputs.
+
+        Returns:
+            A row for each output.
+        """
+        import numpy as np  # noqa: PLC0415  not part of importing the library
+
+        scales, packed = self.quarters(name, rows, columns)
+        values = np.stack([packed & 15, packed >> 4], axis=-1).reshape(rows, -1, BLOCK).astype(np.float32) - _ZERO
+        matrix: Vectors = (values * scales[..., None]).reshape(rows, columns)
+        return matrix
 
     def _bytes(self, name: str, size: int) -> npt.NDArray[np.uint8]:
         tensor = self._tensors.get(name)
