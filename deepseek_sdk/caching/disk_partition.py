@@ -21,7 +21,7 @@ _SPARE = 4
 # So many in memory that are gone from the disk are no reason to look which, or one in so many.
 _GONE, _PART = 64, 4
 # So many rows are looked at after each search, whether they are damaged.
-_CHECKED = 64
+_CHECKED = 16
 
 
 class DiskPartition:

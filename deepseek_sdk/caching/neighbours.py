@@ -111,9 +111,7 @@ class Neighbours:
         Raises:
             RuntimeError: The disk cannot be used, and nothing of the kind is in memory alone.
         """
-        if self._coming.get().of(place) is not None:
-            return True
-        if self._has_in_ram(place):
+        if self._coming.get().of(place) is not None or self._has_in_memory(place):
             return True
         if self._disk is None:
             return False
@@ -264,6 +262,11 @@ class Neighbours:
         """Let go of threads."""
         if (made := self._partitions.made()) is not None:
             made.close()
+
+    def _has_in_memory(self, place: str) -> bool:
+        # What was on the disk a moment ago: where it is gone since, the search finds nothing.
+        made = self._partitions.made()
+        return made is not None and (made.has_in_ram(place) or made.has_of_disk(place))
 
     def _has_in_ram(self, place: str) -> bool:
         made = self._partitions.made()

@@ -231,9 +231,19 @@ class Partitions:
         Returns:
             Whether there are.
         """
-        shelf = self._in_ram.made()
-        part = None if shelf is None else shelf.known(partition, is_asked=False)
-        return part is not None and len(part) > 0
+        return _has_any(self._in_ram.made(), partition)
+
+    def has_of_disk(self, partition: str) -> bool:
+        """
+        Tell whether vectors of a partition were read from the disk before, without looking there.
+
+        Args:
+            partition: Which.
+
+        Returns:
+            Whether some were, and are still in memory.
+        """
+        return _has_any(self._on_disk.made(), partition)
 
     def foreign(self, tier: DiskTier, partition: str, limit: int) -> list[Lacking]:
         """
@@ -384,6 +394,11 @@ class _Shelf(Generic[P]):
             self._parts.clear()
             self._weights.clear()
             self._weight = 0
+
+
+def _has_any(shelf: _Shelf[Any] | None, partition: str) -> bool:
+    part = None if shelf is None else shelf.known(partition, is_asked=False)
+    return part is not None and len(part) > 0
 
 
 def _check_extra() -> None:

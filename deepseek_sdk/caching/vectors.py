@@ -25,7 +25,7 @@ _LARGEST = 65_504
 _MAC_BYTES = 16
 # SQLite takes 999 parameters in old versions.
 _ROWS_AT_ONCE = 500
-# So many entries are looked through for those that lack a vector, at a time.
+# So many entries are looked through for those that lack a vector, at a time: a call waits for it.
 _WINDOW = 200
 
 _FIND = 'SELECT id, rows, last, born FROM vector_place WHERE "partition" = ? AND embedder = ?'
@@ -276,7 +276,7 @@ class VectorStore:
 
     def lacking(self, lane: Lane, partition: str, after: int, most: int) -> tuple[list[Lacking], int]:
         """
-        Look through entries for those that this embedder has no vector of.
+        Look through the next entries for those that this embedder has no vector of.
 
         Args:
             lane: For reading.
@@ -290,16 +290,12 @@ class VectorStore:
         place = self.place(lane, partition)
         found: list[Lacking] = []
         last = after
-        while len(found) < most:
-            values = (-1 if place is None else place.id, 2 * self.dimensions, clean(partition), last, _WINDOW)
-            rows = lane.execute(_ENTRIES, values).fetchall()
-            if not rows:
+        values = (-1 if place is None else place.id, 2 * self.dimensions, clean(partition), last, _WINDOW)
+        for number, key, has_own in lane.execute(_ENTRIES, values).fetchall():
+            if len(found) >= most:
                 break
-            for number, key, has_own in rows:
-                last = number
-                found += [] if has_own else self._others(lane, key)
-                if len(found) >= most:
-                    break
+            last = number
+            found += [] if has_own else self._others(lane, key)
         return found, last
 
     def damaged(self, lane: Lane, partition: str, after: int, most: int) -> tuple[list[Lacking], int]:
