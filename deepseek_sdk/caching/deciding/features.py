@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from deepseek_sdk.caching.deciding.frames import frame_of, restated, without_frame
+from deepseek_sdk.caching.deciding.question_frames import frame_of, restated, without_frame
 from deepseek_sdk.caching.matching.differences import difference
 
 if TYPE_CHECKING:

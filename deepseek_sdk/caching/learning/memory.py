@@ -17,7 +17,6 @@ from deepseek_sdk.caching.learning.table import Mark
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from deepseek_sdk._io import IO
     from deepseek_sdk.caching.disk import DiskTier
     from deepseek_sdk.caching.guarded import GuardedDisk
     from deepseek_sdk.caching.learning.labels import Label
@@ -89,16 +88,6 @@ class Learnt:
             # The disk may have refused what it was given.
             self._is_due = False
             self._write_soon()
-
-    async def caught_up(self, io: IO) -> None:
-        """
-        Do the same from a call, which goes on without where the disk fails or takes too long.
-
-        Args:
-            io: The caller's.
-        """
-        if self._disk is not None:
-            await self._disk.read(io, self.catch_up, None)
 
     def observations(self, key: str) -> tuple[Label, ...]:
         """

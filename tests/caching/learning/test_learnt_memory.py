@@ -37,10 +37,14 @@ def settle(disk: GuardedDisk) -> None:
     disk._writer.submit(lambda: None).result(timeout=30)
 
 
+def catch_up(learnt: Learnt, disk: GuardedDisk, colour: str = "sync") -> None:
+    """Take in what others have learnt as a lookup does: on the thread that reads, whatever the disk is like."""
+    run_in(colour, lambda io: disk.read(io, learnt.catch_up, None))
+
+
 def test_without_a_disk() -> None:
     """Everything works in RAM alone."""
     learnt = Learnt(disk=None, now_ms=WallClock())
-    run_in("sync", learnt.caught_up)
 
     assert (True, False) == (learnt.add(label_of()), learnt.add(label_of()))
     assert (label_of(),) == learnt.observations(key_of(1)) == learnt.recent(10)
@@ -164,10 +168,11 @@ def test_what_is_learnt_is_there_tomorrow(colour: str, disks: Callable[[], Guard
     first.add(label_of("一"), label_of("二", number=2))
     first.veto("acme", "如何退款", "如何换货")
     settle(disk)
-    later = Learnt(disk=disks(), now_ms=WallClock())
+    again = disks()
+    later = Learnt(disk=again, now_ms=WallClock())
     later.add(label_of("三"))
     assert not later.is_vetoed("acme", "如何退款", "如何换货")
-    run_in(colour, later.caught_up)
+    catch_up(later, again, colour)
 
     assert {label_of("一"), label_of("二", number=2), label_of("三")} == {*later.recent(10)}
     assert later.is_vetoed("acme", "如何换货", "如何退款")
@@ -234,15 +239,15 @@ def test_a_disk_that_cannot_be_used(tmp_path: Path) -> None:
     disk, clock = disk_in(tmp_path / "cache", reasons.append), WallClock()
     learnt = Learnt(disk=disk, now_ms=clock)
     learnt.add(label_of())
-    run_in("sync", learnt.caught_up)
+    catch_up(learnt, disk)
     assert ({"foreign"}, 1) == ({*reasons}, learnt.labels)
     (tmp_path / "cache").unlink()
     disk._rests_until = 0.0
     clock.ms += 1_000
-    run_in("sync", learnt.caught_up)
+    catch_up(learnt, disk)
     settle(disk)
     other = Learnt(disk=disk, now_ms=clock)
-    run_in("sync", other.caught_up)
+    catch_up(other, disk)
 
     assert (label_of(),) == other.recent(10)
     disk.close()
@@ -266,8 +271,9 @@ def test_many_threads(disks: Callable[[], GuardedDisk]) -> None:
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(work, range(4)))
     settle(disk)
-    other = Learnt(disk=disks(), now_ms=clock)
-    run_in("sync", other.caught_up)
+    again = disks()
+    other = Learnt(disk=again, now_ms=clock)
+    catch_up(other, again)
 
     assert [40] * 4 == [len(learnt.observations(key_of(thread))) for thread in range(4)]
     assert {*learnt.recent(200)} == {*other.recent(200)}
@@ -302,8 +308,9 @@ def test_several_processes(disks: Callable[[], GuardedDisk]) -> None:
             settle(disk)
             count += 1
         child.result()
-    other = Learnt(disk=disks(), now_ms=clock)
-    run_in("sync", other.caught_up)
+    again = disks()
+    other = Learnt(disk=again, now_ms=clock)
+    catch_up(other, again)
 
     assert (count + 25, 25) == (other.labels, other.vetoes)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from deepseek_sdk.caching.deciding.features import FEATURES, features, kind_of
-from deepseek_sdk.caching.deciding.frames import frame_of, restated
+from deepseek_sdk.caching.deciding.question_frames import frame_of, restated
 from deepseek_sdk.caching.matching.text import analysed
 
 
