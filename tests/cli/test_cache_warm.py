@@ -165,6 +165,9 @@ def test_files_that_are_none(tmp_path: Path, caches: Path) -> None:
     assert (1, False) == (warm(tmp_path / "none.csv", "--exact").exit_code, caches.exists())
     done = warm(tmp_path / "faq.xlsx", "--exact")
     assert (3, True) == (done.exit_code, ".csv" in done.stderr)
+    (tmp_path / "faq.csv").write_text("问题,答案\n如何退款,好\n", encoding="utf-16")
+    done = warm(tmp_path / "faq.csv", "--exact")
+    assert (3, True) == (done.exit_code, "not in UTF-16" in done.stderr)
 
 
 def test_no_key(faq: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import codecs
 import csv
 import json
 import os
 from collections.abc import Iterable, Mapping
 from contextlib import contextmanager
+from io import BufferedReader, FileIO, TextIOWrapper
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +28,15 @@ _FORMATS = "a .jsonl, .ndjson, .csv or .tsv file, an open file of JSON lines, a 
 # A longer question is none that somebody asks again, and a longer line no pair.
 _LONGEST, _LONGEST_LINE = 100_000, 16 * 2**20
 _TWO = 2
+# By what begins a file, the longest first: the mark of UTF-16 begins that of UTF-32.
+_MARKS = (
+    (codecs.BOM_UTF32_LE, "UTF-32"),
+    (codecs.BOM_UTF32_BE, "UTF-32"),
+    (codecs.BOM_UTF16_LE, "UTF-16"),
+    (codecs.BOM_UTF16_BE, "UTF-16"),
+)
+# So much of a file tells how it is encoded.
+_HEAD = 2**16
 
 
 class RefusedPairError(ValueError):
@@ -76,7 +87,7 @@ def read_pairs(source: Any, *, system: str | None = None) -> Iterator[Pair | tup
         "too_large".
 
     Raises:
-        ConfigurationError: The source is none of these.
+        ConfigurationError: The source is none of these, or a file that is not in UTF-8, as its first lines show.
         OSError: The file cannot be read.
     """
     with _items(source) as items:
@@ -93,14 +104,10 @@ def _items(source: Any) -> Iterator[Iterator[tuple[int, Any]]]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         kind = path.suffix.lower()
-        if kind in _LINES:
-            with path.open("rb") as file:
-                yield _of_lines(file)
-            return
-        if kind in _TABLES:
-            # What is not UTF-8 is refused line by line.
-            with path.open(encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
-                yield _of_table(text, _TABLES[kind])
+        if kind in _LINES or kind in _TABLES:
+            with BufferedReader(FileIO(path), _HEAD) as file:
+                _check_encoding(path, file.peek())
+                yield from _of_file(file, kind)
             return
     elif hasattr(source, "readline"):
         yield _of_lines(source)
@@ -109,6 +116,40 @@ def _items(source: Any) -> Iterator[Iterator[tuple[int, Any]]]:
         yield enumerate(source.items() if isinstance(source, Mapping) else source, start=1)
         return
     raise ConfigurationError(f"source must be {_FORMATS}, not {source!r}")
+
+
+def _of_file(file: BufferedReader[FileIO], kind: str) -> Iterator[Iterator[tuple[int, Any]]]:
+    if kind in _LINES:
+        yield _of_lines(file)
+        return
+    # What is not UTF-8 is refused line by line.
+    with TextIOWrapper(file, encoding="utf-8-sig", errors="surrogateescape", newline="") as text:
+        yield _of_table(text, _TABLES[kind])
+
+
+def _check_encoding(path: Path, head: bytes) -> None:
+    """Refuse a file as a whole that is in another encoding; single lines that are damaged are refused one by one."""
+    found = next((name for mark, name in _MARKS if head.startswith(mark)), None) or _legacy(head)
+    if found is not None:
+        raise ConfigurationError(f"source must be a file in UTF-8, not in {found}: {path}")
+
+
+def _legacy(head: bytes) -> str | None:
+    """Name the encoding of a file none of whose first lines is UTF-8, but for those in ASCII, which tell nothing."""
+    # The last line of a longer file is not there as a whole.
+    whole = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1]
+    lines = [line for line in whole.splitlines() if not line.isascii()]
+    if not lines or any(_is_in(line, "utf-8") for line in lines):
+        return None
+    return "GB18030, as it seems" if all(_is_in(line, "gb18030") for line in lines) else "an unknown encoding"
+
+
+def _is_in(line: bytes, encoding: str) -> bool:
+    try:
+        line.decode(encoding)
+    except UnicodeDecodeError:
+        return False
+    return True
 
 
 def _of_lines(file: BinaryIO) -> Iterator[tuple[int, Any]]:

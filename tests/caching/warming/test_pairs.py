@@ -101,6 +101,58 @@ def test_tables_that_are_damaged(tmp_path: Path) -> None:
     assert [(1, "如何退款？", "在订单页。"), (2, "shape"), (4, "encoding"), (5, "too_large")] == told(path)
 
 
+QUESTION_ANSWER = "问题,答案\n如何退款？,在订单页点“退款”。\nHow do I pay?,By card.\n"
+
+
+@pytest.mark.parametrize("mark", [b"", b"\xef\xbb\xbf"], ids=["plain", "mark"])
+def test_tables_in_utf_8(tmp_path: Path, mark: bytes) -> None:
+    """A file in UTF-8 is read, with a byte order mark and without."""
+    path = tmp_path / "faq.csv"
+    path.write_bytes(mark + QUESTION_ANSWER.encode())
+
+    assert [(2, *REFUND), (3, "How do I pay?", "By card.")] == told(path)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".jsonl"])
+@pytest.mark.parametrize(
+    ("data", "encoding"),
+    [
+        (b"\xff\xfe" + QUESTION_ANSWER.encode("utf-16-le"), "UTF-16"),
+        (b"\xfe\xff" + QUESTION_ANSWER.encode("utf-16-be"), "UTF-16"),
+        (b"\xff\xfe\0\0" + QUESTION_ANSWER.encode("utf-32-le"), "UTF-32"),
+        (b"\0\0\xfe\xff" + QUESTION_ANSWER.encode("utf-32-be"), "UTF-32"),
+        (QUESTION_ANSWER.encode("gb18030"), "GB18030, as it seems"),
+        (QUESTION_ANSWER.encode("gb18030") * 5_000, "GB18030, as it seems"),
+        ("q,a\nUn café ?,Déjà vu.\n".encode("latin-1"), "an unknown encoding"),
+    ],
+    ids=["utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be", "gb18030", "long", "latin-1"],
+)
+def test_files_in_another_encoding(tmp_path: Path, data: bytes, encoding: str, suffix: str) -> None:
+    """A file in another encoding is refused as a whole, and the error names it and the file."""
+    path = tmp_path / f"faq{suffix}"
+    path.write_bytes(data)
+
+    with pytest.raises(ConfigurationError, match=f"^source must be a file in UTF-8, not in {encoding}: .*faq"):
+        told(path)
+
+
+@pytest.mark.parametrize("cut", range(1, 4))
+def test_a_long_file_is_judged_by_what_begins_it(tmp_path: Path, cut: int) -> None:
+    """Where that ends within a character, the file is in UTF-8 all the same."""
+    path = tmp_path / "faq.tsv"
+    question = "q" * cut + "问" * 90_000
+    path.write_text(f"{question}\tx\n", encoding="utf-8")
+
+    assert [(1, question, "x")] == told(path)
+
+
+def test_an_empty_table(tmp_path: Path) -> None:
+    """A file with nothing in it has no encoding, and no pairs."""
+    (tmp_path / "faq.csv").touch()
+
+    assert [] == told(tmp_path / "faq.csv")
+
+
 @pytest.mark.parametrize(
     ("item", "reason"),
     [
