@@ -129,8 +129,9 @@ class CacheDecision:
 
     Attributes:
         reason: "served"; "guard": the two differ in something that a guard sees; "below": too uncertain; "vetoed",
-            "quarantined": somebody said so; "verifier": what the caller has it checked with said no; "gone": the answer
-            is no longer there; "unusable": it is not for this call; "no_candidate": nothing is kept to compare with;
+            "quarantined": somebody said so of the nearest, and no other is sure enough; "verifier": what the caller has
+            it checked with said no; "gone": the answer is no longer there; "unusable": it is not for this call;
+            "no_candidate": nothing is kept to compare with;
             "volatile", "personal", "length", "content", "empty", "role": `Eligibility` has the exact tier alone answer;
             "loading", "slow", "off", "failed": nothing could be compared.
         similarity: The cosine of the two questions, or None: nothing was compared.

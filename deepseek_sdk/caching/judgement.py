@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from deepseek_sdk.caching.deciding.decision import Asked, Decision
 from deepseek_sdk.caching.failure import StoreError
@@ -20,7 +20,20 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.partitions import Candidate
     from deepseek_sdk.caching.similar import Wording
 
-__all__ = ["Judgement"]
+__all__ = ["Judged", "Judgement"]
+
+
+class Judged(NamedTuple):
+    """
+    What was decided, and what is told of it.
+
+    Attributes:
+        decision: By the policy, about the candidates that nobody has said anything against; a judge may be asked of it.
+        told: The same; where nothing is served though the nearest candidate may not be, that.
+    """
+
+    decision: Decision
+    told: Decision
 
 
 class Judgement:
@@ -40,7 +53,7 @@ class Judgement:
         self._said = _Said(learnt, learner)
         self._fingerprint = fingerprint
 
-    def decide(self, wording: Wording, near: Sequence[Candidate], tier: DiskTier | None = None) -> Decision:
+    def decide(self, wording: Wording, near: Sequence[Candidate], tier: DiskTier | None = None) -> Judged:
         """
         Decide; this takes a millisecond or so.
 
@@ -50,18 +63,24 @@ class Judgement:
             tier: The disk, on the thread that reads it, or None.
 
         Returns:
-            What was decided.
+            What was decided, and what is told of it.
         """
         if tier is not None:
             # What other processes have learnt may come a moment later.
             with contextlib.suppress(StoreError):
                 self._learnt.catch_up(tier)
         if not near:
-            return Decision.miss("no_candidate")
-        free = [one for one in _distinct(near) if self._objection(wording, one) is None]
-        if not free:
-            return Decision.miss(self._objection(wording, near[0]) or "below", candidate=near[0])
-        return self.policy.decide(Asked(analysed(wording.text), wording.row, self._fingerprint()), free, self._said)
+            return Judged(nothing := Decision.miss("no_candidate"), nothing)
+        looked_at = [(one, self._objection(wording, one)) for one in _distinct(near)]
+        nearest, objection = looked_at[0]
+        refused = None if objection is None else Decision.miss(objection, candidate=nearest)
+        free = [one for one, against in looked_at if against is None]
+        if refused is not None and not free:
+            return Judged(refused, refused)
+        asked = Asked(analysed(wording.text), wording.row, self._fingerprint())
+        decision = self.policy.decide(asked, free, self._said)
+        # What was said against the nearest tells more than how far the next one is.
+        return Judged(decision, decision if decision.serve or refused is None else refused)
 
     def _objection(self, wording: Wording, candidate: Candidate) -> str | None:
         """Say what was said against a candidate, in one word, or None: nothing."""

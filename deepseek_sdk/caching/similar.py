@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from deepseek_sdk.caching.embedding.base import Vectors
     from deepseek_sdk.caching.embedding.service import EmbeddingService
     from deepseek_sdk.caching.entry import Entry
-    from deepseek_sdk.caching.judgement import Judgement
+    from deepseek_sdk.caching.judgement import Judged, Judgement
     from deepseek_sdk.caching.learning.verifying import Verifier
     from deepseek_sdk.caching.neighbours import Neighbours
     from deepseek_sdk.caching.partitions import Candidate
@@ -328,8 +328,8 @@ class Similar:
         if judged is None:
             wording.decision = CacheDecision(reason="failed")
             return None
-        decision, near = judged
-        wording.decision, wording.decided = told(wording, decision, len(near)), decision
+        (decision, tellable), near = judged
+        wording.decision, wording.decided = told(wording, tellable, len(near)), decision
         while decision.serve:
             found, reason = await self._looked_up(io, wording, decision.candidate, answers)
             wording.decision, wording.decided = told(wording, decision, len(near), reason), decision
@@ -337,12 +337,10 @@ class Similar:
                 return found
             gone = cast("Candidate", decision.candidate).key
             near = [other for other in near if other.key != gone]
-            decision, near = await io.offload(judge, None, near)
+            (decision, _), near = await io.offload(judge, None, near)
         return None
 
-    def _judged(
-        self, wording: Wording, tier: DiskTier | None, near: list[Candidate]
-    ) -> tuple[Decision, list[Candidate]]:
+    def _judged(self, wording: Wording, tier: DiskTier | None, near: list[Candidate]) -> tuple[Judged, list[Candidate]]:
         # Who is cancelled, or ends the program, is the caller, and not a policy.
         with contained():
             return self._judgement.decide(wording, near, tier), near

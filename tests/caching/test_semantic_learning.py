@@ -353,6 +353,22 @@ def test_a_veto(driver: Driver, emulator: StartEmulator) -> None:
         driver.call(client.cache.veto, "a", " ")
 
 
+def test_a_veto_is_told_where_nothing_else_is_served(driver: Driver, emulator: StartEmulator) -> None:
+    """That the next question is too far is not what a miss is for; one that is near enough is served instead."""
+    client = driver.client(base_url=emulator(replies=ANSWER).url, cache=semantic())
+    driver.call(client.cache.veto, SAME, ASKED)
+    for kept in (ASKED, NEAR):
+        ask(driver, client, kept)
+    told = decided(driver, client, cache="no-store")
+    explained = driver.call(client.cache.explain, [{"role": "user", "content": SAME}]).decision
+    ask(driver, client, LATER, cache="refresh")
+
+    assert ("vetoed", ASKED, 2) == (told.reason, told.kept, told.candidates)
+    assert told == explained
+    assert ("served", LATER) == (decided(driver, client).reason, decided(driver, client, cache="no-store").kept)
+    assert 1 == driver.call(client.cache.stats).decisions["vetoed"]
+
+
 def test_streams_of_hits_can_be_judged(driver: Driver, emulator: StartEmulator) -> None:
     """A hit that came as a stream is asked again as well."""
     cache = semantic(judge=Judge(says=True), recheck_share=1.0, policy=Scored())

@@ -13,11 +13,13 @@ if TYPE_CHECKING:
 
     from deepseek_sdk.caching.matching.text import Text
 
-__all__ = ["BOUNDS", "Calibration", "Example", "bars_of", "check_examples", "summed_up"]
+__all__ = ["BOUNDS", "HIGHEST", "Calibration", "Example", "bars_of", "check_examples", "summed_up"]
 
 # Thresholds are told for these, where the pairs suffice, and for the bound that was asked for.
 BOUNDS = (0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
+# Below and above the scores of all pairs that are looked at.
 LOWEST = -50.0
+HIGHEST = 50.0
 
 
 class Example(NamedTuple):

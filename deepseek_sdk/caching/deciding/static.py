@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from deepseek_sdk.caching.deciding.checks import check_cosine
+from deepseek_sdk.caching.deciding.checks import check_cosine, check_guards
 from deepseek_sdk.caching.deciding.decision import NOTHING_SAID, Decision
 from deepseek_sdk.caching.matching.text import analysed
 
@@ -32,11 +32,12 @@ class Static:
         guards: What may never differ, or None: nothing is looked at.
 
     Raises:
-        ConfigurationError: It is no cosine.
+        ConfigurationError: The threshold is no cosine, or *guards* are none.
     """
 
     def __init__(self, cosine: float, *, guards: Guards | None = None) -> None:
         check_cosine("cosine", cosine)
+        check_guards("guards", guards)
         self._cosine = cosine
         self._guards = guards
 
@@ -46,7 +47,7 @@ class Static:
 
     def decide(self, asked: Asked, candidates: Sequence[Candidate], said: Said = NOTHING_SAID) -> Decision:
         """
-        Decide about the nearest candidate.
+        Decide about the nearest candidates.
 
         Args:
             asked: The question.
@@ -54,16 +55,18 @@ class Static:
             said: What was said of answers before; only the steps of an alarm count here.
 
         Returns:
-            Whether to serve it.
+            Whether to serve the nearest that no guard forbids.
         """
         if not candidates:
             return Decision.miss("no_candidate")
-        best, threshold = candidates[0], self.threshold_at(said.level, asked.fingerprint)
-        known: dict[str, Any] = {"candidate": best, "score": best.cosine, "threshold": threshold}
-        if not best.cosine > threshold:
-            return Decision.miss("below", **known)
-        guard = None if self._guards is None else self._guards.against(asked.text, analysed(best.text))
-        return Decision.miss("guard", guard=guard, **known) if guard else Decision(serve=True, reason="served", **known)
+        threshold = self.threshold_at(said.level, asked.fingerprint)
+        near = (one for one in candidates if one.cosine > threshold)
+        decided = (self._decided(asked, one, threshold) for one in near)
+        first = next(decided, None)
+        if first is None:
+            return Decision.miss("below", **_known(candidates[0], threshold))
+        # What stands against the nearest tells more than how far the next one is.
+        return first if first.serve else next((one for one in decided if one.serve), first)
 
     def threshold_at(self, level: int, fingerprint: str | None = None) -> float:  # noqa: ARG002  the same for all
         """
@@ -77,3 +80,12 @@ class Static:
             A cosine.
         """
         return min(self._cosine + _STEP * level, 1.0)
+
+    def _decided(self, asked: Asked, near: Candidate, threshold: float) -> Decision:
+        known = _known(near, threshold)
+        guard = None if self._guards is None else self._guards.against(asked.text, analysed(near.text))
+        return Decision.miss("guard", guard=guard, **known) if guard else Decision(serve=True, reason="served", **known)
+
+
+def _known(candidate: Candidate, threshold: float) -> dict[str, Any]:
+    return {"candidate": candidate, "score": candidate.cosine, "threshold": threshold}

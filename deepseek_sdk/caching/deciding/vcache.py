@@ -13,7 +13,7 @@ import random
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
-from deepseek_sdk.caching.deciding.checks import check_risk
+from deepseek_sdk.caching.deciding.checks import check_chance, check_risk
 from deepseek_sdk.caching.deciding.correction import sigmoid
 from deepseek_sdk.caching.deciding.decision import NOTHING_SAID, Decision
 from deepseek_sdk.caching.deciding.sigmoid_fit import Curve, Observation, fitted
@@ -43,10 +43,14 @@ class VCache:
     Args:
         delta: The bound on the probability of a wrong answer.
         chance: Draws numbers from 0 to 1.
+
+    Raises:
+        ConfigurationError: The bound is no share, or *chance* is no function.
     """
 
     def __init__(self, delta: float = 0.01, *, chance: Callable[[], float] = random.random) -> None:
         check_risk("delta", delta)
+        check_chance("chance", chance)
         self._delta = delta
         self._chance = chance
         self._fits: dict[str, tuple[tuple[Observation, ...], Curve]] = {}

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from deepseek_sdk.caching.deciding.calibrated import Calibrated
+from deepseek_sdk.caching.deciding.calibrated import Calibrated, margin_of
 from deepseek_sdk.caching.deciding.calibration import Example
 from deepseek_sdk.caching.deciding.correction import Correction, Verdict
 from deepseek_sdk.caching.deciding.decision import Asked
@@ -112,12 +112,22 @@ def test_nothing_to_decide_about_is_a_miss() -> None:
 
 def test_the_surest_of_the_nearest_is_served() -> None:
     """Where a guard forbids the nearest, the next may be served; the margin is told."""
-    near = [Kept("怎么关闭自动续费", 0.99, "a", VECTOR), Kept("自动续费怎么开启", 0.985, "b", VECTOR)]
+    near = [Kept("怎么关闭自动续费", 0.99, "a", -VECTOR), Kept("自动续费怎么开启", 0.985, "b", VECTOR)]
     decision = Calibrated(0.05).decide(asked("自动续费如何开启"), near)
 
     assert decision.candidate is not None
     assert ("served", "b") == (decision.reason, decision.candidate.key)
     assert decision.margin == pytest.approx(-0.005)
+
+
+def test_what_asks_the_same_is_no_rival() -> None:
+    """An entry that is as good as the candidate leaves the margin to the next one; one without a vector is a rival."""
+    best, twin, rival = Kept("a", 0.98, "a", VECTOR), Kept("b", 0.975, "b", VECTOR), Kept("c", 0.95, "c", -VECTOR)
+
+    assert margin_of(best, [best, twin, rival]) == pytest.approx(0.03)
+    assert margin_of(best, [best, twin]) is None
+    assert margin_of(best, [best, Kept("b", 0.975, "b", None), rival]) == pytest.approx(0.005)
+    assert margin_of(twin, [best, twin, rival]) == pytest.approx(0.025)
 
 
 def test_feedback_moves_one_entry() -> None:
