@@ -83,7 +83,9 @@ class Bench:
 
     def scored(self, pairs: Pairs, policy: Policy) -> Any:
         """Score pairs; what is forbidden scores lowest."""
-        return np.array([FORBIDDEN if one.score is None else one.score for one in self.decided(pairs, policy)])
+        decided = self.decided(pairs, policy)
+        # A forbidden candidate has a score, too: how sure it would be otherwise.
+        return np.array([FORBIDDEN if one.guard or one.score is None else one.score for one in decided])
 
 
 def lcqmc(bench: Bench) -> tuple[dict[str, Any], Any, Pairs]:

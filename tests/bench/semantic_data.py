@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from deepseek_sdk.caching.deciding.features import features
+from deepseek_sdk.caching.matching.canonical import canonical
 from deepseek_sdk.caching.matching.guards import guard_against
 from deepseek_sdk.caching.matching.text import Text, analysed
 from tests.bench.semantic_pairs import own_pairs
@@ -73,6 +74,7 @@ class Pairs(NamedTuple):
     cosine: Any
     found: Any
     guarded: Any
+    same: Any
 
     def pick(self, which: Any) -> Pairs:
         """Take some of them."""
@@ -99,6 +101,7 @@ def described(rows: Sequence[tuple[str, str]], right: Iterable[int], texts: Text
         np.einsum("ij,ij->i", left, other),
         np.array([features(one, two) for one, two in both], np.float32),
         np.array([guard_against(one, two) is not None for one, two in both]),
+        np.array([canonical(one) == canonical(two) for one, two in both]),
     )
 
 

@@ -49,7 +49,10 @@ FOLDS = 5
 # QQP's labels are noisy: of the 254 pairs of the replay that it calls different and that score highest, 121 are, read
 # one by one by one reader, with what is unsure counted as different. Its wrong hits count as so many.
 TRULY_WRONG = 0.48
-EDGES = (4, 8)
+# Short English questions and long ones, in words with content: the same cosine means more between long ones.
+EDGES = (6,)
+# Above and below all scores.
+HIGHEST = 50.0
 # What the replay keeps, so that what comes later has something to hit: about what the cache would.
 REPLAY_COSINE = 0.97
 
@@ -125,13 +128,14 @@ def held_out(parts: Sequence[Part], plan: Plan) -> Any:
 def lifted(scores: Any, pairs: Pairs) -> Any:
     """Put what is only restated above, and what a guard forbids below all else, as the cache does."""
     is_restated = (pairs.found[:, RESTATED] > 0) & (pairs.cosine > LIFTED_FROM)
-    return np.where(pairs.guarded, -50.0, np.where(is_restated, np.maximum(scores, LIFT), scores))
+    known = np.where(is_restated, np.maximum(scores, LIFT), scores)
+    return np.where(pairs.guarded, -HIGHEST, np.where(pairs.same, HIGHEST, known))
 
 
 def bars(scores: Any, wrong: Any, lookups: int, share: float = 1.0) -> list[list[float]]:
     """Set a threshold for each bound; *share* of what is called wrong is."""
     rest = lookups - len(scores)
-    all_scores, all_wrong = [*scores, *[-50.0] * rest], [*wrong, *[False] * rest]
+    all_scores, all_wrong = [*scores, *[-HIGHEST] * rest], [*wrong, *[False] * rest]
     known = [bound for bound in BOUNDS if bound / share < 1 and needed(bound / share) <= lookups]
     found = [(bound, threshold(all_scores, all_wrong, bound / share)) for bound in known]
     return [[bound, round(max(bar, -20.0), 4)] for bound, bar in found]
