@@ -239,6 +239,23 @@ def test_steps(tier: DiskTier) -> None:
     assert partitions.load(tier, "nothing")
 
 
+def test_what_was_read_is_known_without_the_disk(tier: DiskTier) -> None:
+    """Vectors that were read before are known to be there; those of other partitions, or let go of, are not."""
+    partitions = make()
+    keep(tier, partitions, 1)
+    assert not partitions.has_of_disk("p")
+
+    assert partitions.load(tier, "p")
+    tier.close(0)
+    assert (True, False, False) == (
+        partitions.has_of_disk("p"),
+        partitions.has_of_disk("q"),
+        partitions.has_in_ram("p"),
+    )
+    partitions.clear()
+    assert not partitions.has_of_disk("p")
+
+
 def test_partitions_leave_memory(place: DiskTier | None) -> None:
     """Where there are too many vectors those leave that were not asked for longest; a disk gives them again."""
     partitions = make(max_rows=100)

@@ -59,7 +59,7 @@ def store() -> VectorStore:
 def keep(tier: DiskTier, store: VectorStore, number: int, *, partition: str = "p", **facts: Any) -> str:
     """Keep a record and its vector in one transaction; give the key."""
     key = key_of(number)
-    vector = Vector(key, f"问题 {number}", QUESTIONS[number])
+    vector = Vector(key, f"问题 {number}", QUESTIONS[number % len(QUESTIONS)])
     meta = meta_of(partition=partition, **facts)
     tier.put(key, value_of(key), meta, NOW_MS, store.writing(partition, [vector]))
     return key
@@ -244,6 +244,18 @@ def test_what_lacks_a_vector(tier: DiskTier, store: VectorStore) -> None:
     assert [Lacking(plain, None, is_alias=False), Lacking(plain, "half", is_alias=True)] == first
     assert [Lacking(foreign, "问题 3", is_alias=False), Lacking(foreign, "alias", is_alias=True)] == second
     assert ([], last) == tier.read(lambda lane: store.lacking(lane, "p", last, 10))
+
+
+def test_a_look_has_an_end(tier: DiskTier, store: VectorStore) -> None:
+    """However many have a vector, a look takes a step alone; it is gone on with, and what lacks one is found."""
+    for number in range(450):
+        keep(tier, store, number)
+    plain, last, seen = put(tier, 999), 0, []
+    for _ in range(3):
+        found, last = tier.read(partial(store.lacking, partition="p", after=last, most=10))
+        seen.append(found)
+
+    assert [[], [], [Lacking(plain, None, is_alias=False)]] == seen
 
 
 def test_damage_and_forgery(tier: DiskTier, directory: Path) -> None:
