@@ -339,9 +339,11 @@ def test_a_file_that_others_write_to_all_the_time(path: Path) -> None:
 
     with ThreadPoolExecutor(1) as others:
         others.submit(write)
-        for _ in range(10):
-            one.desk.adjust(one.purse(), 1)
-        stop.set()
+        try:
+            for _ in range(10):
+                one.desk.adjust(one.purse(), 1)
+        finally:
+            stop.set()
 
     assert None is one.desk.trouble
     assert [(11,)] == read(path, "SELECT spent FROM pots")

@@ -252,7 +252,8 @@ def test_many_threads_and_many_changes(file: Path) -> None:
 
     def use(start: float) -> None:
         now = start
-        while not stop.is_set():
+        # Who waits a moment lets the one that changes the file go on: nobody gets there where four never rest.
+        while not stop.wait(0.0005):
             now += 1.0
             io = VirtualIO()
             finish(io.sleep(now))
@@ -260,9 +261,11 @@ def test_many_threads_and_many_changes(file: Path) -> None:
 
     with ThreadPoolExecutor(4) as pool:
         users = [pool.submit(use, float(number)) for number in range(4)]
-        for number in range(100):
-            replace(file, rule(f"number {number}"))
-        stop.set()
+        try:
+            for number in range(100):
+                replace(file, rule(f"number {number}"))
+        finally:
+            stop.set()
     io = VirtualIO()
     finish(io.sleep(1e9))
 
