@@ -212,10 +212,12 @@ class Store:
 
     async def _follow(self, io: IO) -> None:
         """Drop what is in memory where any process has invalidated something since."""
-        if self.disk is None or 0 <= io.now() - self._followed < _AGAIN_S:
+        now = io.now()
+        if self.disk is None or 0 <= now - self._followed < _AGAIN_S:
             return
-        self._followed = io.now()
         self._see(self.disk.tier.generation())
+        # Not before: another thread would take it for seen, and what is still in memory for good.
+        self._followed = now
         while self._learnt != self._generation:
             generation = self._generation
             flushed = await self.disk.read(io, flushed_ms, None)
@@ -227,9 +229,13 @@ class Store:
 
     def _see(self, generation: int) -> None:
         if generation != self._generation:
+            memory = self.memory
+            if memory is not None:
+                memory.clear()
             self._generation = generation
-            if self.memory is not None:
-                self.memory.clear()
+            if memory is not None:
+                # What others have put there meanwhile, for they did not know of it.
+                memory.clear()
 
 
 def meta_of(entry: Entry, keep_ms: int | None) -> Meta:
