@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from concurrent import futures
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
@@ -12,6 +13,7 @@ from deepseek_sdk.caching.deciding.drift import Drift
 from deepseek_sdk.caching.embedding.choosing import embedder_of
 from deepseek_sdk.caching.embedding.service import service_of
 from deepseek_sdk.caching.exact import ExactCache
+from deepseek_sdk.caching.failure import contained
 from deepseek_sdk.caching.identity import query_of
 from deepseek_sdk.caching.judgement import Judgement
 from deepseek_sdk.caching.key import check_context, last_text, partition_key
@@ -49,6 +51,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ExactOptions", "SemanticCache"]
 
+_log = logging.getLogger("deepseek_sdk")
+
 # The bound is on the share of all lookups, and the alarm hears of hits alone: about one lookup in four is one.
 _LOOKUPS_PER_HIT, _WORST = 4.0, 0.15
 # How long many vectors at once, and a model that is loaded for them, may take.
@@ -56,7 +60,7 @@ _BULK_S = 120.0
 # What each of these must be able to do, and what is said of one that cannot.
 _PARTS = {
     "policy": (("decide", "threshold_at"), "a policy, such as Calibrated(0.01)"),
-    "eligibility": (("refusal", "accepts"), "an Eligibility"),
+    "eligibility": (("refusal", "accepts", "is_personal"), "an Eligibility"),
     "guards": (("against",), "Guards"),
     "judge": (("__call__",), "a ModelJudge or a function of a Pair"),
 }
@@ -228,17 +232,25 @@ class SemanticCache(ExactCache):
         Returns:
             Its text, and what it may be compared with.
         """
-        # Both are in the request, and so in what has to be the same.
-        has_user_scope = bool(call.body.get("user") or call.body.get("user_id"))
-        refusal = self.eligibility.refusal(call.body, has_user_scope=has_user_scope)
-        user = call.options.user
-        if refusal == "personal" and isinstance(user, str):
+        user, tenant_of_place = call.options.user, tenant
+        refusal, is_personal = self._judged(call.body)
+        if isinstance(user, str) and is_personal:
             # Answers to such questions are for this user alone.
-            refusal, tenant_of_place = None, f"{tenant}\n{user}"
-        else:
-            tenant_of_place = tenant
+            refusal, tenant_of_place = None if refusal == "personal" else refusal, f"{tenant}\n{user}"
         place = partition_key(call.path, call.body, tenant=tenant_of_place, context=self.context, params=query_of(call))
         return Wording(last_text(call.body), tenant, place, refusal)
+
+    def _judged(self, body: Mapping[str, Any]) -> tuple[str | None, bool]:
+        """Say why the tier has nothing to do with a request, or None, and whether the answer may be one person's."""
+        # Both are in the request, and so in what has to be the same.
+        has_user_scope = bool(body.get("user") or body.get("user_id"))
+        try:
+            with contained():
+                refusal = self.eligibility.refusal(body, has_user_scope=has_user_scope)
+                return refusal, self.eligibility.is_personal(body)
+        except Exception:  # noqa: BLE001  rules of the caller's: the call goes on without the tier
+            _log.warning("Similar questions cannot be compared: the rules of eligibility raised", exc_info=True)
+            return "failed", False
 
     def wait_until_ready(self, timeout_s: float | None = None) -> bool:
         """

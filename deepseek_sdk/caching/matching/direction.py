@@ -15,16 +15,40 @@ from deepseek_sdk.caching.matching.lexicon import lexicon
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["is_turned"]
+__all__ = ["are_opposed", "is_turned"]
 
 # Of two longer questions that differ in more than this many words, no span is looked for that has moved.
 _LONGEST = 16
+# Words for a place, a time, or a part that somebody plays, of which one in place of the other asks for something else.
+_OPPOSED = frozenset(
+    map(
+        frozenset,
+        (
+            *(("for", "against"), ("for", "from"), ("for", "by"), ("to", "from"), ("of", "by"), ("about", "by")),
+            *(("within", "after"), ("by", "after"), ("at", "before"), ("at", "after")),
+        ),
+    )
+)
 _WIDEST = 4  # tokens of what moves; more are clauses, which may stand in any order
+
+
+def are_opposed(one: str, other: str) -> bool:
+    """
+    Tell whether one preposition in the place of another turns a question round: "for" and "against".
+
+    Args:
+        one: A word.
+        other: The word in its place.
+
+    Returns:
+        True where it does.
+    """
+    return frozenset((one, other)) in _OPPOSED
 
 
 def is_turned(left: Sequence[str], right: Sequence[str], *, is_alike: bool) -> bool:
     """
-    Tell whether two things have changed places.
+    Tell whether two things have changed places, or one that was a source is a goal.
 
     Args:
         left: The tokens of one question.
@@ -35,16 +59,44 @@ def is_turned(left: Sequence[str], right: Sequence[str], *, is_alike: bool) -> b
         True where they have.
     """
     one, other = _ordered(left), _ordered(right)
-    if one == other or not lexicon().roles["mutual"].isdisjoint(left):
+    if _are_persons_exchanged(left, right):
+        return True
+    if one == other:
         return False
-    return _is_exchanged(one, other) or (is_alike and not {(y, x) for x, y in _arcs(one)}.isdisjoint(_arcs(other)))
+    if lexicon().roles["mutual"].isdisjoint(left) and (_is_exchanged(one, other) or _has_other_subject(left, right)):
+        return True
+    is_framed = is_alike and lexicon().roles["apart"].isdisjoint(left)
+    return is_framed and (_have_turned_arcs(one, other) or _has_turned_end(one, other) or _has_turned_end(other, one))
 
 
 def _ordered(words: Sequence[str]) -> list[str]:
-    """Leave out what says nothing, whatever its place."""
+    """Leave out what says nothing, whatever its place; a person is one whatever the case."""
     known = lexicon()
-    kept = known.roles["pivot"] | known.roles["joiner"] | known.roles["idle"]
-    return [known.canonical.get(word, word) for word in words if word in kept or word not in known.functions]
+    kept = known.roles["pivot"] | known.roles["joiner"] | known.roles["idle"] | known.roles["deed"]
+    persons = [known.of("person", word) for word in words]
+    return [
+        person or known.canonical.get(word, word)
+        for word, person in zip(words, persons, strict=True)
+        if person or word in kept or word not in known.functions
+    ]
+
+
+def _are_persons_exchanged(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether all is the same, but for an I that is a you and a you that is an I; so for "my" and "your"."""
+    if len(left) != len(right):
+        return False
+    known = lexicon()
+    differing = {(one, other) for one, other in zip(left, right, strict=True) if one != other}
+    both = {tuple(known.of("person", word) or known.of("owner", word) for word in pair) for pair in differing}
+    return both == {("i", "you"), ("you", "i")}
+
+
+def _has_other_subject(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether "who did X help" stands beside "who helped X": the same words, and only one has an auxiliary."""
+    roles = lexicon().roles
+    has_auxiliary = [not roles["auxiliary"].isdisjoint(words) for words in (left, right)]
+    is_asked = all(not roles["asked"].isdisjoint(words) for words in (left, right))
+    return is_asked and has_auxiliary[0] != has_auxiliary[1] and sorted(_ordered(left)) == sorted(_ordered(right))
 
 
 def _is_exchanged(one: list[str], other: list[str]) -> bool:
@@ -83,6 +135,21 @@ def _has_content(span: list[str]) -> bool:
     roles = lexicon().roles
     empty = (roles["pivot"], roles["joiner"], roles["idle"])
     return len(span) <= _WIDEST and any(not any(word in words for words in empty) for word in span)
+
+
+def _have_turned_arcs(one: list[str], other: list[str]) -> bool:
+    return not {(y, x) for x, y in _arcs(one)}.isdisjoint(_arcs(other))
+
+
+def _has_turned_end(one: list[str], other: list[str]) -> bool:
+    """Whether what one question comes from is what the other goes to."""
+    roles = lexicon().roles
+    sources, goals = _behind(one, roles["source"]), _behind(other, roles["goal"])
+    return bool((sources & goals) - _behind(one, roles["goal"]) - _behind(other, roles["source"]))
+
+
+def _behind(words: list[str], before: frozenset[str]) -> set[str]:
+    return {word for at, word in enumerate(words[1:]) if words[at] in before}
 
 
 def _arcs(words: list[str]) -> Iterator[tuple[str, str]]:

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from deepseek_sdk.caching.matching.normal import LONGEST, folded, shown
-from deepseek_sdk.caching.matching.timely import GENERAL, NOT_VOLATILE, PERSONAL, VOLATILE
+from deepseek_sdk.caching.matching.timely import GENERAL, HOW, NOT_VOLATILE, PERSONAL, VOLATILE
 from deepseek_sdk.errors import ConfigurationError
 from deepseek_sdk.resilience.checks import check_count
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 __all__ = ["Eligibility", "question_text"]
 
 # What stands in quotes or in code is what the question is about, not when it is asked.
-_QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"]*\"|(?<!\w)'[^']*'(?!\w)", re.DOTALL)
+_QUOTED = re.compile(r"```.*?```|`[^`]*`|\"[^\"]*\"|《[^》]*》|(?<!\w)'[^']*'(?!\w)", re.DOTALL)
 # Characters that mark a pattern rather than a word.
 _SPECIAL = frozenset(r"\.^$*+?{}[]|()")
 
@@ -55,6 +55,7 @@ class Eligibility:
         self._personal = _compiled("personal", PERSONAL if personal is None else personal)
         self._not_volatile = _compiled("", NOT_VOLATILE)
         self._general = _compiled("", GENERAL)
+        self._how = _compiled("", HOW)
         self._max_chars = max_chars
 
     def refusal(self, body: Mapping[str, Any], *, has_user_scope: bool) -> str | None:
@@ -78,7 +79,20 @@ class Eligibility:
             return "empty"
         if len(text) > self._max_chars:
             return "length"
-        return self._refused(_QUOTED.sub(" ", folded(shown(text))).strip(), has_user_scope=has_user_scope)
+        return self._refused(_unquoted(folded(shown(text))), has_user_scope=has_user_scope)
+
+    def is_personal(self, body: Mapping[str, Any]) -> bool:
+        """
+        Tell whether the answer may be one person's, where it is known who asks; more questions are than without.
+
+        Args:
+            body: The request's JSON body.
+
+        Returns:
+            True for "Can I see my order?", and for "How do I cancel my order 12345?", but not without the number.
+        """
+        text = _unquoted(folded(shown(question_text(body) or "")))
+        return _has(self._personal, text) and not _has(self._how, text)
 
     def accepts(self, text: str) -> bool:
         """
@@ -120,6 +134,12 @@ def question_text(body: Mapping[str, Any]) -> str | None:
     texts = [_text(part) for part in content] if isinstance(content, list) else [None]
     said = [text for text in texts if text is not None]
     return "\n".join(said) if len(said) == len(texts) else None
+
+
+def _unquoted(text: str) -> str:
+    """Leave out what is quoted; a question that stands in quotes as a whole is one all the same."""
+    rest = _QUOTED.sub(" ", text).strip()
+    return rest if any(map(str.isalnum, rest)) else text
 
 
 def _text(part: Any) -> str | None:

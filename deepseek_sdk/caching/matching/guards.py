@@ -60,7 +60,7 @@ class Guards:
         Returns:
             The name of the first guard that does; the same for the pair turned round; None: nothing does.
         """
-        if a.normal == b.normal:
+        if (a.normal, a.tokens) == (b.normal, b.tokens):
             return None
         pair = Pair(a, b)
         found = next((name for name, rule in self._rules if rule(pair)), None)
@@ -78,7 +78,7 @@ def guard_against(a: Text, b: Text) -> str | None:
     Returns:
         The name of the first of all guards that does; the same for the pair turned round; None: nothing does.
     """
-    if a.normal == b.normal:
+    if (a.normal, a.tokens) == (b.normal, b.tokens):
         return None
     pair = Pair(a, b)
     return next((name for name, rule in RULES if rule(pair)), None)

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING, Final
 
 from deepseek_sdk.caching.matching.asking import ALIKE
-from deepseek_sdk.caching.matching.direction import is_turned
+from deepseek_sdk.caching.matching.direction import are_opposed, is_turned
 from deepseek_sdk.caching.matching.lexicon import lexicon
 from deepseek_sdk.caching.matching.naming import are_other_names, is_name_longer, is_other_person
 from deepseek_sdk.caching.matching.opposites import opposed
@@ -108,6 +108,10 @@ def _antonym(pair: Pair) -> bool:
 
 
 def _direction(pair: Pair) -> bool:
+    """They have changed places, who does what to whom, or from where to where."""
+    place = pair.places[0] if len(pair.places) == 1 else None
+    if place is not None and (len(place.left), len(place.right)) == (1, 1) and are_opposed(*place.left, *place.right):
+        return True
     return is_turned(pair.a.tokens, pair.b.tokens, is_alike=pair.likeness_but(()) >= _SAME_BUT_DIRECTION)
 
 
@@ -153,11 +157,11 @@ def _has(pair: Pair, kind: str, one: str, other: str) -> bool:
 
 
 def _name(pair: Pair) -> bool:
-    """They are the same but for a name, or for a part of one."""
+    """They are the same but for a name, or for a part of one, or for the capitals of one: IT, US."""
     place = pair.places[0] if len(pair.places) == 1 else None
     if place is None:
         return False
-    if is_other_person(pair.a, pair.b, place):
+    if is_other_person(pair.a, pair.b, place) or [*map(str.lower, place.left)] == [*map(str.lower, place.right)]:
         return True
     return are_other_names(pair.a, pair.b, place) if place.is_replaced else is_name_longer(pair.a, pair.b, place)
 

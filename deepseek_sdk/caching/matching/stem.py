@@ -20,6 +20,7 @@ _IRREGULAR = {
     "given": "give", "ran": "run", "said": "say", "saw": "see", "seen": "see", "broke": "break", "broken": "break",
     "different": "differ", "difference": "differ", "differences": "differ", "explanation": "explain",
     "better": "better", "news": "news", "thing": "thing", "during": "during", "this": "this", "analysis": "analysis",
+    "taught": "teach", "told": "tell", "fought": "fight", "met": "meet", "caught": "catch", "stole": "steal",
     "bed": "bed", "red": "red", "need": "need", "speed": "speed", "feed": "feed", "seed": "seed", "breed": "breed",
     "string": "string", "spring": "spring", "king": "king", "ring": "ring", "bring": "bring", "sing": "sing",
     "morning": "morning", "evening": "evening", "nothing": "nothing", "something": "something", "wedding": "wedding",

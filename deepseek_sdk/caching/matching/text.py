@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from deepseek_sdk.caching.matching.asking import question_of
 from deepseek_sdk.caching.matching.asks import asked
 from deepseek_sdk.caching.matching.cutting import cut
+from deepseek_sdk.caching.matching.lettering import lettered
 from deepseek_sdk.caching.matching.lexicon import lexicon
 from deepseek_sdk.caching.matching.naming import named
 from deepseek_sdk.caching.matching.normal import folded, shown
@@ -66,7 +67,7 @@ def analysed(raw: str) -> Text:
         What was found.
     """
     written = shown(raw)
-    reading = read(cut(written))
+    reading = read(lettered(cut(written)))
     words = tuple(token.text for token in reading.tokens)
     negations = negated(words)
     return Text(

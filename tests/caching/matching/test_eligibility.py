@@ -78,6 +78,52 @@ def test_questions_of_one_person_need_a_scope(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "最新电影有哪些",
+        "现在热播的电视剧有哪些",
+        '"What is the weather today?"',
+        "“今天星期几”",
+        "Who is now the CEO of Twitter?",
+        "What's the latest MacBook?",
+        "比特币的价格",
+        "北京天气",
+        "距离春节还有几天",
+        "How many days until Christmas?",
+        "Is it open at this moment?",
+        "Any news about the merger?",
+    ],
+)
+def test_the_hour_is_found_wherever_it_is_said(text: str) -> None:
+    """In a question about films, in one that is quoted as a whole, and in other words than the usual ones."""
+    assert "volatile" == refused(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Can I see my order?",
+        "Could I get my balance?",
+        "How do I cancel my order 12345?",
+        "我的外卖到哪里了",
+        "我的退款能到账吗",
+        "What's in my bank account?",
+    ],
+)
+def test_what_is_one_persons_where_it_is_known_who_asks(text: str) -> None:
+    """More than without: a user's own questions are compared with this user's."""
+    assert Eligibility().is_personal(asking(text))
+
+
+@pytest.mark.parametrize(
+    "text", ["How do I cancel my order?", "我的订单怎么取消", "How do I reset my password?", "What is a refund?"]
+)
+def test_what_is_everybodys_also_where_it_is_known_who_asks(text: str) -> None:
+    """How something is done, without a number that says which one."""
+    assert not Eligibility().is_personal(asking(text))
+
+
+@pytest.mark.parametrize(
     "text", ["How do I cancel my order?", "我的订单怎么取消", "What should I do if my payment fails?"]
 )
 def test_how_it_is_done_is_for_everybody(text: str) -> None:
