@@ -298,6 +298,47 @@ def test_what_is_a_persons_own(driver: Driver, emulator: StartEmulator) -> None:
     assert "semantic" == own.tier
 
 
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ("Can I see my order?", "can i see my order"),
+        ("How do I cancel my order 12345?", "How can I cancel my order 12345?"),
+        ("我的退款能到账吗", "我的退款能到账吗？"),
+    ],
+)
+def test_what_may_be_a_persons_own(driver: Driver, emulator: StartEmulator, text: str, same: str) -> None:
+    """With a user, what others might ask as well is compared among this user's, where it may be about one order."""
+    client = driver.client(base_url=emulator(replies=ANSWER).url, cache=semantic())
+    found = []
+    for user, wording in (("甲", text), ("乙", same), ("甲", same)):
+        with options(user=user):
+            found.append(ask(driver, client, wording).tier)
+
+    assert [None, None] == found[:2]
+    assert found[2] in {"semantic", "exact"}
+
+
+@pytest.mark.parametrize("broken", ["refusal", "is_personal"])
+def test_rules_that_raise(driver: Driver, emulator: StartEmulator, caplog: Any, broken: str) -> None:
+    """Where rules of the caller's raise, calls go on without the tier, and a warning says so."""
+
+    class Rules(Eligibility):
+        def refusal(self, body: Any, *, has_user_scope: bool) -> str | None:
+            if broken == "refusal":
+                raise KeyError(body["model"])
+            return super().refusal(body, has_user_scope=has_user_scope)
+
+        def is_personal(self, body: Any) -> bool:
+            raise SystemExit(body["model"])
+
+    client = driver.client(base_url=emulator(replies=ANSWER).url, cache=semantic(eligibility=Rules()))
+    found = [ask(driver, client, text) for text in (ASKED, SAME)]
+
+    assert ["miss", "miss"] == [one.status for one in found]
+    assert {"failed"} == {one.decision.reason for one in found if one.decision}
+    assert "the rules of eligibility raised" in caplog.text
+
+
 @pytest.mark.parametrize("name", ["user", "user_id"])
 def test_a_user_of_the_request(driver: Driver, emulator: StartEmulator, name: str) -> None:
     """Where the request itself names the user, a person's own questions have the semantic tier for this one."""

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 from deepseek_sdk._process import Owner
 from deepseek_sdk.caching.embedding.base import EmbeddingError, checked, facts_of
 from deepseek_sdk.caching.embedding.selftest import examined
+from deepseek_sdk.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -23,10 +24,13 @@ __all__ = ["Job", "Limits", "Line"]
 
 _log = logging.getLogger("deepseek_sdk")
 
-# So many failures in a row, and for so long nothing is tried, in seconds.
-_FAILURES, _REST_S = 3, 30.0
+# So many failures in a row, and for so long nothing is tried, in seconds; twice as long after each that is no better
+# where it could not be reached to begin with, up to the most.
+_FAILURES, _REST_S, _MOST_REST_S = 3, 30.0, 600.0
 # An interpreter that ends while native code runs in a thread may crash; longer than this nobody waits for a hung one.
 _EXIT_S = 2.0
+# What will be no better in a while.
+_LASTING = (EmbeddingError, ConfigurationError, ImportError)
 # What nobody waits for comes in smaller batches: an urgent text waits for the one that has begun.
 _SPARE = 4
 
@@ -115,13 +119,13 @@ class Line:
         self._since: float | None = None
         self._in_a_row = 0
         self._rests_until: float | None = None
+        self._rest_s = 0.0
+        self._is_passing = self._may_try_again = False
         self.failures = 0
         self.fingerprint: str | None = None
         self.dimensions: int | None = None
         self.is_closed = False
-        self.ready: Future[bool] = Future()
-        # Whoever awaits it and is cancelled must not cancel it for the others.
-        self.ready.set_running_or_notify_cancel()
+        self.ready = _begun()
 
     @property
     def state(self) -> Literal["idle", "loading", "ready", "off"]:
@@ -149,7 +153,14 @@ class Line:
     def begin(self) -> None:
         """Start the thread, if there is none."""
         with self._lock:
+            self._revive()
             self._begin()
+
+    def _revive(self) -> None:
+        """Begin anew where the embedder could not be reached, and some time has passed."""
+        if self._may_try_again and not self.is_closed and not self._is_resting():
+            self._may_try_again, self._thread, self._state = False, None, "idle"
+            self.ready = _begun()
 
     def _begin(self) -> None:
         if self._thread is None and not self.is_closed:
@@ -161,6 +172,7 @@ class Line:
         """Have vectors made, or give None where that makes no sense."""
         job = Job(texts)
         with self._lock:
+            self._revive()
             waits = self._counts[is_urgent]
             # A job that is larger than what may wait is taken where it is the only one.
             is_full = waits + len(texts) > self._limits.max_waiting and waits > 0
@@ -211,19 +223,32 @@ class Line:
             atexit.unregister(self._exit)
             self._since = None
             self._ended()
+            # Not before: another thread would begin with what this one ends.
+            self._may_try_again = self._is_passing
 
     def _load(self) -> bool:
         try:
             self._prepare()
         except BaseException as error:  # noqa: BLE001  a call never fails for want of an embedder
             self._reason = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-            _log.warning("The semantic cache is off, the embedder cannot be used: %s", self._reason)
+            # A server may come up; what the embedder is, and what it makes of questions, stays.
+            self._is_passing = isinstance(error, Exception) and not isinstance(error, _LASTING)
+            self._note_unusable()
             self._state = "off"
         else:
             self._state = "ready"
         self._since = None
         self.ready.set_result(self._state == "ready")
         return self._state == "ready"
+
+    def _note_unusable(self) -> None:
+        if not self._is_passing:
+            _log.warning("The semantic cache is off, the embedder cannot be used: %s", self._reason)
+            return
+        self._rest_s = min(2 * self._rest_s or _REST_S, _MOST_REST_S)
+        self._rests_until = self._now() + self._rest_s
+        message = "The semantic cache is off, and tried again in %d s, the embedder cannot be used: %s"
+        _log.warning(message, self._rest_s, self._reason)
 
     def _prepare(self) -> None:
         load = getattr(self._embedder, "load", None)
@@ -313,3 +338,10 @@ class Line:
             part.job.fail(EmbeddingError(self._reason or "closed"))
         if not self.ready.done():
             self.ready.set_result(False)
+
+
+def _begun() -> Future[bool]:
+    """Make a future that whoever awaits it and is cancelled does not cancel for the others."""
+    made: Future[bool] = Future()
+    made.set_running_or_notify_cancel()
+    return made

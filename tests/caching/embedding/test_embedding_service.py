@@ -123,6 +123,58 @@ def test_begin_is_idempotent(start: Callable[..., EmbeddingService]) -> None:
     assert ["deepseek-sdk-embedder"] == loads
 
 
+def ended(service: EmbeddingService) -> None:
+    """Wait until the thread that could not load its embedder is gone."""
+    for thread in threading.enumerate():
+        if thread.name == "deepseek-sdk-embedder":
+            thread.join(WAIT_S)
+    assert "off" == service.state
+
+
+class Down(Words):
+    """Cannot be reached the first times."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__()
+        self.left = times
+
+    def load(self) -> None:
+        """Fail, or not."""
+        self.left -= 1
+        if self.left >= 0:
+            raise ConnectionError("nobody is there")
+
+
+def test_what_is_down_at_first(start: Callable[..., EmbeddingService], caplog: pytest.LogCaptureFixture) -> None:
+    """It is tried again after 30 seconds, then after twice as long, and used as soon as it is there."""
+    clock = Clock()
+    service, found = start(Down(2), now=clock), []
+    for now in (0.0, 29.0, 31.0, 90.0, 92.0):
+        clock.now = now
+        job = service.submit(["text"])
+        found.append((service.ready.result(WAIT_S), job is not None))
+        if not found[-1][0]:
+            ended(service)
+
+    assert [(False, True), (False, False), (False, True), (False, False), (True, True)] == found
+    assert all(
+        f"is off, and tried again in {wait} s" in said for wait, said in zip((30, 60), caplog.messages, strict=True)
+    )
+    assert ("ready", None, 1) == (service.state, service.reason, len(rows(service, "text")))
+
+
+@pytest.mark.parametrize("error", [EmbeddingError("no"), ConfigurationError("no"), ImportError("no"), SystemExit("no")])
+def test_what_stays_wrong(start: Callable[..., EmbeddingService], error: BaseException) -> None:
+    """What no time mends is not tried again."""
+    clock = Clock()
+    service = start(Broken(error), now=clock)
+    service.begin()
+    assert not service.ready.result(WAIT_S)
+    clock.now = 1e6
+
+    assert (None, "off") == (service.submit(["text"]), service.state)
+
+
 def test_while_it_loads(start: Callable[..., EmbeddingService]) -> None:
     """While the embedder is loaded texts may wait, and one can see for how long it has been at it."""
     clock, embedder = Clock(), Words(threading.Event())
