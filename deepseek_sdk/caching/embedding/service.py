@@ -31,8 +31,8 @@ class EmbeddingService:
 
     The embedder is loaded, and examined, when it is first asked for anything. Where it cannot be loaded or does not
     pass, the service is off for good, and a warning says why; where its server cannot be reached, or it fails three
-    times in a row later, it is off for 30 seconds, and longer if that was not enough. A forked child has a thread of its own, which loads anew what the embedder cannot share. It ends with
-    `close()`, or when nobody holds it any more.
+    times in a row later, it is off for 30 seconds, and longer if that was not enough. A forked child has a thread of
+    its own, which loads anew what the embedder cannot share. It ends with `close()`, or when nobody holds it any more.
 
     Args:
         embedder: Makes the vectors.
