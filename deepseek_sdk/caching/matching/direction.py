@@ -21,12 +21,10 @@ __all__ = ["are_opposed", "is_turned"]
 _LONGEST = 16
 # Words for a place, a time, or a part that somebody plays, of which one in place of the other asks for something else.
 _OPPOSED = frozenset(
-    map(
-        frozenset,
-        (
-            *(("for", "against"), ("for", "from"), ("for", "by"), ("to", "from"), ("of", "by"), ("about", "by")),
-            *(("within", "after"), ("by", "after"), ("at", "before"), ("at", "after")),
-        ),
+    frozenset(pair)
+    for pair in (
+        *(("for", "against"), ("for", "from"), ("for", "by"), ("to", "from"), ("of", "by"), ("about", "by")),
+        *(("within", "after"), ("by", "after"), ("at", "before"), ("at", "after")),
     )
 )
 _WIDEST = 4  # tokens of what moves; more are clauses, which may stand in any order
@@ -58,14 +56,15 @@ def is_turned(left: Sequence[str], right: Sequence[str], *, is_alike: bool) -> b
     Returns:
         True where they have.
     """
-    one, other = _ordered(left), _ordered(right)
     if _are_persons_exchanged(left, right):
         return True
+    one, other, words = _ordered(left), _ordered(right), {*left, *right}
     if one == other:
         return False
-    if lexicon().roles["mutual"].isdisjoint(left) and (_is_exchanged(one, other) or _has_other_subject(left, right)):
+    is_mutual = not lexicon().roles["mutual"].isdisjoint(words)
+    if not is_mutual and (_is_exchanged(one, other) or _has_other_subject(left, right)):
         return True
-    is_framed = is_alike and lexicon().roles["apart"].isdisjoint(left)
+    is_framed = is_alike and lexicon().roles["apart"].isdisjoint(words)
     return is_framed and (_have_turned_arcs(one, other) or _has_turned_end(one, other) or _has_turned_end(other, one))
 
 

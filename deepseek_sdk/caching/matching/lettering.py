@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
 __all__ = ["lettered"]
 
+# Letters that are words without content, or what an apostrophe leaves of one.
 _LETTERS = frozenset("adst")
 
 
@@ -31,13 +32,15 @@ def lettered(tokens: Sequence[Token]) -> tuple[Token, ...]:
     has_chinese = any(token.kind == "chinese" for token in tokens)
     return tuple(
         token._replace(text=token.text.upper())
-        if token.kind == "latin" and token.text in functions and _is_name(tokens, at, is_loud and not has_chinese)
+        if token.kind == "latin"
+        and token.text in functions
+        and _is_name(tokens, at, is_loud=is_loud and not has_chinese)
         else token
         for at, token in enumerate(tokens)
     )
 
 
-def _is_name(tokens: Sequence[Token], at: int, is_loud: bool) -> bool:  # noqa: FBT001  of this module alone
+def _is_name(tokens: Sequence[Token], at: int, *, is_loud: bool) -> bool:
     surface = tokens[at].surface
     if len(surface) > 1:
         return surface.isupper() and surface.isalpha() and not is_loud
