@@ -233,21 +233,22 @@ class SemanticCache(ExactCache):
             Its text, and what it may be compared with.
         """
         user, tenant_of_place = call.options.user, tenant
-        refusal, is_personal = self._judged(call.body)
-        if isinstance(user, str) and is_personal:
+        refusal, is_own = self._judged(call.body, user)
+        if is_own:
             # Answers to such questions are for this user alone.
             refusal, tenant_of_place = None if refusal == "personal" else refusal, f"{tenant}\n{user}"
         place = partition_key(call.path, call.body, tenant=tenant_of_place, context=self.context, params=query_of(call))
         return Wording(last_text(call.body), tenant, place, refusal)
 
-    def _judged(self, body: Mapping[str, Any]) -> tuple[str | None, bool]:
-        """Say why the tier has nothing to do with a request, or None, and whether the answer may be one person's."""
+    def _judged(self, body: Mapping[str, Any], user: object) -> tuple[str | None, bool]:
+        """Say why the tier has nothing to do with a request, or None, and whether the answer may be this user's own."""
         # Both are in the request, and so in what has to be the same.
         has_user_scope = bool(body.get("user") or body.get("user_id"))
         try:
             with contained():
                 refusal = self.eligibility.refusal(body, has_user_scope=has_user_scope)
-                return refusal, self.eligibility.is_personal(body)
+                is_own = isinstance(user, str) and (refusal == "personal" or self.eligibility.is_personal(body))
+                return refusal, is_own
         except Exception:  # noqa: BLE001  rules of the caller's: the call goes on without the tier
             _log.warning("Similar questions cannot be compared: the rules of eligibility raised", exc_info=True)
             return "failed", False

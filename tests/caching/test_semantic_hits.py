@@ -332,7 +332,8 @@ def test_rules_that_raise(driver: Driver, emulator: StartEmulator, caplog: Any, 
             raise SystemExit(body["model"])
 
     client = driver.client(base_url=emulator(replies=ANSWER).url, cache=semantic(eligibility=Rules()))
-    found = [ask(driver, client, text) for text in (ASKED, SAME)]
+    with options(user="甲"):
+        found = [ask(driver, client, text) for text in (ASKED, SAME)]
 
     assert ["miss", "miss"] == [one.status for one in found]
     assert {"failed"} == {one.decision.reason for one in found if one.decision}

@@ -38,6 +38,11 @@ class Pair:
         """Where their tokens differ."""
         return spans(self.a.tokens, self.b.tokens)
 
+    @property
+    def place(self) -> Span | None:
+        """Where their tokens differ, if that is one place; else None."""
+        return self.places[0] if len(self.places) == 1 else None
+
     @cached_property
     def likeness_but_negation(self) -> float:
         """The share of the content that both have, words of negation left out."""

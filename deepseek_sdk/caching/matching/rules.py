@@ -93,7 +93,7 @@ def _polarity(pair: Pair) -> bool:
 
 def _is_undone(pair: Pair) -> bool:
     """Whether they are the same but for a verb that undoes what the other does: 取消关注, "stop following"."""
-    place = pair.places[0] if len(pair.places) == 1 else None
+    place = pair.place
     words = () if place is None or place.is_replaced else place.left + place.right
     return len(words) == 1 and words[0] in lexicon().roles["undo"]
 
@@ -109,7 +109,7 @@ def _antonym(pair: Pair) -> bool:
 
 def _direction(pair: Pair) -> bool:
     """They have changed places, who does what to whom, or from where to where."""
-    place = pair.places[0] if len(pair.places) == 1 else None
+    place = pair.place
     if place is not None and (len(place.left), len(place.right)) == (1, 1) and are_opposed(*place.left, *place.right):
         return True
     return is_turned(pair.a.tokens, pair.b.tokens, is_alike=pair.likeness_but(()) >= _SAME_BUT_DIRECTION)
@@ -121,7 +121,7 @@ def _entity(pair: Pair) -> bool:
 
 
 def _are_known_things(pair: Pair) -> bool:
-    place = pair.places[0] if len(pair.places) == 1 else None
+    place = pair.place
     if place is None or (len(place.left), len(place.right)) != (1, 1):
         return False
     known = lexicon()
@@ -145,7 +145,7 @@ def _of_one_kind(pair: Pair) -> bool:
 
 def _stand_alike(pair: Pair, one: str, other: str) -> bool:
     """Whether two words stand in the same place of questions that are the same but for it."""
-    place = pair.places[0] if len(pair.places) == 1 else None
+    place = pair.place
     return place is not None and one in place.left and other in place.right and max(map(len, place)) <= _WIDEST
 
 
@@ -158,7 +158,7 @@ def _has(pair: Pair, kind: str, one: str, other: str) -> bool:
 
 def _name(pair: Pair) -> bool:
     """They are the same but for a name, or for a part of one, or for the capitals of one: IT, US."""
-    place = pair.places[0] if len(pair.places) == 1 else None
+    place = pair.place
     if place is None:
         return False
     if is_other_person(pair.a, pair.b, place) or [*map(str.lower, place.left)] == [*map(str.lower, place.right)]:
